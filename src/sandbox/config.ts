@@ -203,6 +203,8 @@ function withFiles(environment: Environment, problems: string[]): Environment {
     if (env[name]) problems.push(`${name} and ${name}_FILE are both set. Remove one of them`)
     try {
       env[name] = readFileSync(path, 'utf8').trim()
+      // An empty value would count as a setting that is left out, and the sandbox would use the default.
+      if (env[name] === '') problems.push(`${name}_FILE names an empty file`)
     } catch {
       problems.push(`${name}_FILE names a file that cannot be read`)
     }
@@ -219,8 +221,10 @@ function readHost(env: Environment, name: string, fallback: string, problems: st
 function readPort(env: Environment, name: string, fallback: number, problems: string[]): number {
   const text = env[name] || `${fallback}`
   // Only digits are allowed. `Number()` would turn a space into 0, and 0 means any free port.
-  if (!/^\d{1,5}$/.test(text) || Number(text) > 65535) problems.push(`${name} must be a port number`)
-  return Number(text)
+  if (/^\d{1,5}$/.test(text) && Number(text) <= 65535) return Number(text)
+  problems.push(`${name} must be a port number`)
+  // With a valid port, the default value of the URL is also valid, and the list has no second problem about this URL.
+  return fallback
 }
 
 function readMaxConnections(env: Environment, problems: string[]): number {
@@ -247,8 +251,7 @@ function readSeconds(
  * default for http.
  */
 function loopbackOrigin(port: number): string {
-  const text = `http://127.0.0.1:${port}`
-  return URL.canParse(text) ? new URL(text).origin : text
+  return new URL(`http://127.0.0.1:${port}`).origin
 }
 
 function readTrustedProxies(env: Environment, problems: string[]): string[] {

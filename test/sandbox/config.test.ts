@@ -42,7 +42,7 @@ t.test('without any settings the sandbox uses its default ports and an SQLite fi
 t.test('CT-08: a setting that is a number must contain only digits', t => {
   for (const name of ['PORTAL_PORT', 'API_PORT', 'PRESTOP_DELAY'])
     for (const text of [' ', '0x10', '1e3', '-1', '4.5', '+4', '65536'])
-      t.match(problemsOf({ [name]: text }), [new RegExp(`^${name} must be`)], `${name}="${text}"`)
+      t.match(problemsOf({ [name]: text }), { length: 1, 0: new RegExp(`^${name} must be`) }, `${name}="${text}"`)
   t.match(readConfig({ PORTAL_PORT: '0', API_PORT: '65535', PRESTOP_DELAY: '3600' }), {
     portalPort: 0,
     apiPort: 65535,
@@ -167,6 +167,9 @@ t.test('a setting with a secret or with the database address can be read from a 
   t.equal(config.seed?.clientSecret.reveal(), 'a-secret-from-a-file-0123456789')
   t.match(problemsOf({ ...seed, SEED_CLIENT_SECRET_FILE: path }), [/both set/])
   t.match(problemsOf({ DATABASE_URL_FILE: join(folder, 'nothing') }), [/^DATABASE_URL_FILE/])
+  await writeFile(path, '\n')
+  for (const name of ['DATABASE_URL', 'LAB_TOKEN'])
+    t.strictSame(problemsOf({ LAB_PORT: '4002', [`${name}_FILE`]: path }), [`${name}_FILE names an empty file`])
 })
 
 t.test('SE-04: whichever function prints the settings, [redacted] replaces each secret', async t => {
@@ -192,7 +195,8 @@ t.test(
       { host: '::1', urls: ['https://a.test', 'http://localhost:1'] },
     )
     t.match(problemsOf({ LAB_PORT: '4002', LAB_URL: 'http://a.test' }), [/^LAB_URL must be/])
-    t.match(problemsOf({ LAB_PORT: '0x1' }), [/^LAB_PORT must be/])
+    for (const LAB_PORT of ['0x1', '65536'])
+      t.match(problemsOf({ LAB_PORT }), { length: 1, 0: /^LAB_PORT must be/ }, LAB_PORT)
     t.end()
   },
 )

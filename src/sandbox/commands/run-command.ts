@@ -63,9 +63,13 @@ export async function onStore<T>(config: SandboxConfig, work: (store: Store) => 
   }
 }
 
-/** Returns undefined for PostgreSQL. Throws NothingDone if the file does not exist. */
+/** Returns undefined for PostgreSQL. Throws NothingDone if there is no file that a command can open. */
 export function sqlitePathOf({ databaseUrl }: SandboxConfig): string | undefined {
   const [, path] = /^sqlite:(.+)$/.exec(databaseUrl.reveal()) ?? []
+  if (path === ':memory:')
+    throw new NothingDone(
+      'This command cannot use a database in memory. Set DATABASE_URL to a file, such as sqlite:data/sandbox.db, and start the sandbox again.',
+    )
   if (path && !existsSync(path))
     throw new NothingDone('There is no database at DATABASE_URL yet. Start the sandbox first: it creates the database.')
   return path

@@ -20,16 +20,15 @@ import type { LoginRequest } from './login-request.ts'
 import { type IssuedTokens, issueTokens } from './tokens.ts'
 
 /**
- * Call this in the transaction that has stored or locked the consent. Throws Refusal if the user has signed out in the
- * meantime, or if the application was removed.
+ * Call this in a transaction that has called requireProof, and then stored or locked the consent. Throws Refusal if the
+ * application was removed.
  */
 export async function issueCode(
   db: Db,
   { lifetimes, clock }: Pick<Services, 'lifetimes' | 'clock'>,
   login: LoginRequest,
-  { userId, proof }: ProvenUser,
+  userId: string,
 ): Promise<string> {
-  await requireProof(db, userId, proof)
   const now = clock()
   const code = makeAlphanumericToken()
   const clientId = login.application.id
@@ -48,7 +47,7 @@ export async function issueCode(
 
 /**
  * Issues a code without asking the user, if the user has already allowed the application. Otherwise returns undefined.
- * Throws Refusal as issueCode does.
+ * Throws Refusal if the user has signed out in the meantime, or if the application was removed.
  */
 export async function issueAllowedCode(
   services: Pick<Services, 'lifetimes' | 'store' | 'clock'>,
@@ -59,9 +58,10 @@ export async function issueAllowedCode(
   const { id } = login.application
   // First read the consent without a lock. If there is no consent, no transaction is needed.
   if (!(await hasConsent(store.read, user.userId, id))) return undefined
-  return store.transaction(async db =>
-    (await lockConsent(db, user.userId, id)) ? issueCode(db, services, login, user) : undefined,
-  )
+  return store.transaction(async db => {
+    await requireProof(db, user.userId, user.proof)
+    return (await lockConsent(db, user.userId, id)) ? issueCode(db, services, login, user.userId) : undefined
+  })
 }
 
 // If an exchange is repeated within this time, it counts as a retry. A browser may deliver one callback twice, and two

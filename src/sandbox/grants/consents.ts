@@ -1,7 +1,7 @@
 // Carries out what a user decides about an application: the user allows the application to sign them in, declines, or
 // withdraws the consent.
 import { Refusal } from '../observe/refusal.ts'
-import type { ProvenUser } from '../people/sessions.ts'
+import { type ProvenUser, requireProof } from '../people/sessions.ts'
 import type { Services } from '../services.ts'
 import { findApplication } from '../store/applications.ts'
 import { deleteConsent, finishAuthorization, rememberConsent } from '../store/consents.ts'
@@ -29,8 +29,9 @@ export async function allowAndIssueCode(
   const { store, clock } = services
   return store.transaction(async db => {
     if (!(await finishAuthorization(db, question.id, question.expiresAt))) throw new Refusal('answered-already')
+    await requireProof(db, user.userId, user.proof)
     if (!(await rememberConsent(db, user.userId, login.application.id, clock()))) throw new Refusal('client-unknown')
-    return issueCode(db, services, login, user)
+    return issueCode(db, services, login, user.userId)
   })
 }
 
@@ -55,16 +56,16 @@ export async function allowApplication(
 
 /**
  * Deletes the user's consent and ends the application's grants. The application must then ask the user again. The
- * calling code passes `clientId` exactly as the request contains it. Returns false if `clientId` cannot be an id.
+ * calling code passes `clientId` exactly as the request contains it. Returns false if there was no consent.
  */
 export async function withdrawConsent(
   { store, clock }: Pick<Services, 'store' | 'clock'>,
   { userId, clientId }: { userId: string; clientId: string },
 ): Promise<boolean> {
   if (!isId(clientId)) return false
-  await store.transaction(async db => {
-    await deleteConsent(db, userId, clientId)
+  return store.transaction(async db => {
+    const isDeleted = await deleteConsent(db, userId, clientId)
     await revokeGrantsOf(db, userId, clientId, clock())
+    return isDeleted
   })
-  return true
 }

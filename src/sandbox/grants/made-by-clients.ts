@@ -27,9 +27,13 @@ export async function findMade(
   db: Db,
   { userId, ids: { applicationId, clientId }, now }: { userId: string; ids: MadeIds; now: Date },
 ): Promise<MadeByClient | undefined> {
-  if (!isId(applicationId) || !(clientId === '' || isId(clientId))) return undefined
+  if (!isId(applicationId) || !isClientId(clientId)) return undefined
   const [made] = await listMadeByClients(db, userId, { now, limit: 1, id: { applicationId, clientId } })
   return made
+}
+
+function isClientId(clientId: unknown): clientId is string {
+  return clientId === '' || isId(clientId)
 }
 
 /**
@@ -42,11 +46,14 @@ export async function renewMadeByClient(
 ): Promise<{ made: MadeByClient; clientSecret: string }> {
   const now = clock()
   const clientSecret = makeSecret()
+  const { applicationId, clientId } = ids
+  if (!isId(applicationId) || !isClientId(clientId)) throw new Refusal('application-unknown')
   return store.transaction(async db => {
-    const made = await claimMade(db, { userId, ids, now })
-    // All entries of the page share one form id, so the form id alone does not identify an entry.
-    const id = `${form.id} ${made.applicationId} ${made.clientId}`
+    // Look first whether the form was sent before: after the first request, the record may no longer be in the list, and
+    // claimMade would throw. All entries of the page share one form id, so the form id alone does not identify an entry.
+    const id = `${form.id} ${applicationId} ${clientId}`
     if (!(await finishAuthorization(db, id, form.expiresAt))) throw new Refusal('secret-shown')
+    const made = await claimMade(db, { userId, ids, now })
     await endMadeByClient(db, made)
     await addClientSecret(db, made.applicationId, hashToken(clientSecret), { maker: { userId, clientId: null }, now })
     return { made, clientSecret }

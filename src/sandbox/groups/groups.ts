@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto'
 import { Refusal } from '../observe/refusal.ts'
 import type { Services } from '../services.ts'
 import { countApplicationsIn } from '../store/applications.ts'
-import { countFailure, findBackOff } from '../store/failures.ts'
+import { countAttempt } from '../store/failures.ts'
 import { createGroup, endGroup, findGroup, type Group, lockGroup, setGroupName } from '../store/groups.ts'
 import {
   deleteInvitation,
@@ -84,11 +84,8 @@ export async function inviteUser(
 
 /** Counts an invitation. An invitation that is later declined or cancelled also counts. Throws Refusal. */
 async function countInvitation(db: Db, key: string, now: Date): Promise<void> {
-  // Count first, because countFailure locks the row of the count. If the function then refuses the invitation, the
-  // transaction also undoes the count.
-  const bucket = { key, limit: limits.invitationsADay + 1, windowMs: dayMs }
-  await countFailure(db, [bucket], now)
-  if ((await findBackOff(db, [bucket], now)) > 0) throw new Refusal('invited-too-often', { field: 'groupId' })
+  const bucket = { key, limit: limits.invitationsADay, windowMs: dayMs }
+  if ((await countAttempt(db, bucket, now)) > 0) throw new Refusal('invited-too-often', { field: 'groupId' })
 }
 
 /** Makes the invited person a member. If the function throws Refusal, the invitation stays open. */
@@ -118,8 +115,8 @@ export type EndedLink = 'membership' | 'invitation'
  * Ends the link between a user and a group: a member leaves, the group's creator removes a member, a member cancels an
  * invitation, or the invited user declines it. When the last member leaves, the group is deleted. Pages pass `only`,
  * because each button on a page ends one kind of link. For example, a page has a button that cancels an invitation. If
- * the user accepts the invitation before somebody clicks this button, the button must not end the membership. Throws
- * Refusal.
+ * the user accepts the invitation before somebody clicks this button, the button must not end the membership. The
+ * function then throws Refusal (member-already). It also throws other Refusals.
  */
 export async function endLink(
   { store }: Pick<Services, 'store'>,
@@ -127,35 +124,26 @@ export async function endLink(
 ): Promise<EndedLink> {
   return store.transaction(async db => {
     const group = await requireGroup(db, groupId)
-    const ended =
-      userId === callerId ? await endOwnLink(db, group, userId) : await endLinkOfOther(db, { group, userId, callerId })
-    if (only !== undefined && ended !== only) throw new Refusal('link-unknown')
-    return ended
+    const isOwn = userId === callerId
+    if (!isOwn) {
+      // Check the caller's membership first, as in inviteUser. A creator who has left the group has no rights.
+      if (!(await isMember(db, group.id, callerId))) throw new Refusal('not-allowed')
+      await requireUser(db, userId)
+    }
+    if (await deleteInvitation(db, group.id, userId)) {
+      if (only === 'membership') throw new Refusal('link-unknown')
+      return 'invitation'
+    }
+    if (!(await isMember(db, group.id, userId))) throw new Refusal('link-unknown')
+    if (only === 'invitation') throw new Refusal('member-already')
+    if (isOwn) await leaveGroup(db, group, userId)
+    else if (group.createdBy === callerId) await endMembership(db, group.id, userId)
+    else throw new Refusal('not-allowed')
+    return 'membership'
   })
 }
 
-async function endOwnLink(db: Db, group: Group, userId: string): Promise<EndedLink> {
-  if (await deleteInvitation(db, group.id, userId)) return 'invitation'
-  await leaveGroup(db, group, userId)
-  return 'membership'
-}
-
-async function endLinkOfOther(
-  db: Db,
-  { group, userId, callerId }: { group: Group; userId: string; callerId: string },
-): Promise<EndedLink> {
-  // Check the caller's membership first, as in inviteUser. A creator who has left the group has no rights.
-  if (!(await isMember(db, group.id, callerId))) throw new Refusal('not-allowed')
-  await requireUser(db, userId)
-  if (await deleteInvitation(db, group.id, userId)) return 'invitation'
-  if (!(await isMember(db, group.id, userId))) throw new Refusal('link-unknown')
-  if (group.createdBy !== callerId) throw new Refusal('not-allowed')
-  await endMembership(db, group.id, userId)
-  return 'membership'
-}
-
 async function leaveGroup(db: Db, group: Group, userId: string): Promise<void> {
-  if (!(await isMember(db, group.id, userId))) throw new Refusal('link-unknown')
   const isLast = (await countMembers(db, group.id)) === 1
   if (isLast && (await countApplicationsIn(db, group.id)).count > 0) throw new Refusal('last-member')
   await endMembership(db, group.id, userId)

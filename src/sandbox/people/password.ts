@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto'
 import { Refusal } from '../observe/refusal.ts'
 import type { Services } from '../services.ts'
-import { type Bucket, countFailure, failureWindowMs, findBackOff } from '../store/failures.ts'
+import { type Bucket, countAttempt, countFailure, failureWindowMs, findBackOff } from '../store/failures.ts'
 import { signOutEverywhere } from '../store/portal-sessions.ts'
 import {
   type Credentials,
@@ -166,8 +166,7 @@ export async function makeResetToken(
   // still works while the portal refuses to make new links.
   const key = `resets of ${hashAccount({ userId, passwordHash })} from ${source}`
   const bucket: Bucket = { key, limit: mostResetLinks, windowMs }
-  const retryAfterSeconds = await findBackOff(store.read, [bucket], clock())
-  await store.write(db => countFailure(db, [bucket], clock()))
+  const retryAfterSeconds = await store.transaction(db => countAttempt(db, bucket, clock()))
   if (retryAfterSeconds > 0) throw new Refusal('too-many-failures', { retryAfterSeconds })
   return { token, isForSomebody: credentials !== undefined }
 }

@@ -1,7 +1,7 @@
 // Makes a new account. Checks every field first, and reports all problems at once.
 import { Refusal } from '../observe/refusal.ts'
 import type { Services } from '../services.ts'
-import { type Bucket, countFailure, findBackOff } from '../store/failures.ts'
+import { countAttempt } from '../store/failures.ts'
 import { type Credentials, createUser } from '../store/users.ts'
 import { findPersonProblems, isTicked } from './rules.ts'
 
@@ -27,10 +27,11 @@ export async function registerUser(
   if (!isTicked(fields.termsAccepted)) problems.termsAccepted = 'Accept the terms to continue.'
   if (Object.keys(problems).length > 0) throw new Refusal('fields-invalid', { problems })
 
-  const buckets: Bucket[] = [{ key: `sign-ups ${source}`, limit: signUpsAnHour, windowMs: hourMs }]
-  const retryAfterSeconds = await findBackOff(store.read, buckets, clock())
-  if (retryAfterSeconds > 0) throw new Refusal('too-many-failures', { retryAfterSeconds })
-  await store.write(db => countFailure(db, buckets, clock()))
+  await store.transaction(async db => {
+    const bucket = { key: `sign-ups ${source}`, limit: signUpsAnHour, windowMs: hourMs }
+    const retryAfterSeconds = await countAttempt(db, bucket, clock())
+    if (retryAfterSeconds > 0) throw new Refusal('too-many-failures', { retryAfterSeconds })
+  })
 
   // Hash the password before checking whether the e-mail address is taken. The response time then does not show whether
   // the address has an account.

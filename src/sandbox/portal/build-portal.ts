@@ -179,7 +179,7 @@ function accountRoutes(account: FastifyInstance, services: Services): void {
   account.get('/account/token', accessToken.show)
   account.post('/account/token', accessToken.make)
   account.get('/account/token/:token_id/revoke', accessToken.askToRevokeOne)
-  account.get('/account/token/revoke', accessToken.askToRevokeAll)
+  account.get('/account/token/revoke-all', accessToken.askToRevokeAll)
   account.post('/account/token/revoke', accessToken.revoke)
 
   const allowed = allowedApplicationsRoutes(services)
@@ -193,6 +193,7 @@ function accountRoutes(account: FastifyInstance, services: Services): void {
   // If a visitor sends a form after the session has ended, the sign-in page leads back to the address of the form, with
   // a GET.
   account.get('/account/invitations', redirectTo('/account/groups'))
+  account.get('/account/token/revoke', redirectTo('/account/token'))
   account.get('/account/applications/renew', redirectTo(madePath))
 }
 

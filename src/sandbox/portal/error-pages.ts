@@ -113,7 +113,8 @@ const pages: Partial<Record<Reason, ErrorPage | ((details: RefusalDetails) => Er
   'secret-shown': {
     status: 409,
     title: 'Shown already',
-    message: 'This secret has already been shown. Each secret is shown only once.',
+    message:
+      'This secret has already been shown. Each secret is shown only once. If you did not store the secret, create another one. If your account no longer lists the application, use the application API to create the secret.',
     next: made,
   },
   'last-secret': {

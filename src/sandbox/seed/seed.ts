@@ -25,6 +25,7 @@ import {
   lockSeeding,
   noteSeededClient,
   noteSeededUser,
+  type SeededClient,
   type SeededUser,
 } from '../store/seeds.ts'
 import type { Store } from '../store/store.ts'
@@ -138,6 +139,7 @@ async function seedClient(db: Db, seeding: Seeding, userId: string | undefined):
   const { seed, isForced, now, report } = seeding
   const id = seed.clientId
   const wanted = { secretHash: hashToken(seed.clientSecret.reveal()), redirectUris: seed.redirectUris.join() }
+  const noted: SeededClient = { ...wanted }
   const application = await lockApplication(db, id)
   const last = await findSeededClient(db, id)
   // An earlier version of the sandbox did not store the settings that it applied, so these values can be null. A
@@ -161,8 +163,9 @@ async function seedClient(db: Db, seeding: Seeding, userId: string | undefined):
     report.applied.push('SEED_CLIENT_ID', 'SEED_CLIENT_SECRET', 'SEED_REDIRECT_URIS')
   } else {
     if (areUrisDue && application.redirectUris.join() !== wanted.redirectUris) {
-      if (!(await setSeededRedirectUris(db, seeding, application))) return
-      report.applied.push('SEED_REDIRECT_URIS')
+      if (await setSeededRedirectUris(db, seeding, application)) report.applied.push('SEED_REDIRECT_URIS')
+      // Keep the last value, so that the next start tries again.
+      else noted.redirectUris = last?.redirectUris ?? null
     } else if (!seed.redirectUris.every(uri => application.redirectUris.includes(uri)))
       report.outdated.push('a redirect URI was removed')
     const isSecretGone = !(await listSecretHashes(db, id)).includes(wanted.secretHash)
@@ -172,7 +175,7 @@ async function seedClient(db: Db, seeding: Seeding, userId: string | undefined):
       report.applied.push('SEED_CLIENT_SECRET')
     } else if (isSecretGone) report.outdated.push('the client secret no longer works')
   }
-  await noteSeededClient(db, id, wanted)
+  await noteSeededClient(db, id, noted)
 }
 
 /** Returns false if a limit on groups or applications is reached. The report then contains the reason. */

@@ -77,10 +77,16 @@ export async function findAllowedName(db: Db, userId: string, applicationId: str
 
 /**
  * Deletes a consent, so that the portal asks the user again at the next login. This does not end the application's
- * tokens.
+ * tokens. Returns false if there was no consent.
  */
-export async function deleteConsent(db: Db, userId: string, applicationId: string): Promise<void> {
-  await db.deleteFrom('consents').where('user_id', '=', userId).where('application_id', '=', applicationId).execute()
+export async function deleteConsent(db: Db, userId: string, applicationId: string): Promise<boolean> {
+  const row = await db
+    .deleteFrom('consents')
+    .where('user_id', '=', userId)
+    .where('application_id', '=', applicationId)
+    .returning('user_id')
+    .executeTakeFirst()
+  return row !== undefined
 }
 
 /**

@@ -44,6 +44,16 @@ export async function findBackOff(db: Db, buckets: Bucket[], now: Date): Promise
   return Math.ceil(Math.max(0, ...waits) / 1000)
 }
 
+/**
+ * Counts an attempt, and returns how many seconds the caller must wait. The result is 0 for the first attempts, as many
+ * as the limit allows. Call this in a transaction: counting locks the count until the transaction ends, so attempts at
+ * the same time cannot exceed the limit. If the transaction is undone, the attempt does not count.
+ */
+export async function countAttempt(db: Db, bucket: Bucket, now: Date): Promise<number> {
+  await countFailure(db, [bucket], now)
+  return findBackOff(db, [{ ...bucket, limit: bucket.limit + 1 }], now)
+}
+
 export async function forgetFailures(db: Db, bucket: string): Promise<void> {
   await db.deleteFrom('failures').where('bucket', '=', bucket).execute()
 }

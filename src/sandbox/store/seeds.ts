@@ -10,8 +10,8 @@ export interface SeededUser {
 }
 
 /**
- * The settings that seeding applied last. Both fields are null if the settings were applied by an earlier version of
- * the sandbox that did not store these values.
+ * The settings that seeding applied last. A field is null if the setting was applied by an earlier version of the
+ * sandbox that did not store the value.
  */
 export interface SeededClient {
   secretHash: string | null
@@ -55,11 +55,7 @@ export async function findSeededClient(db: Db, id: string): Promise<SeededClient
     .executeTakeFirst()
 }
 
-export async function noteSeededClient(
-  db: Db,
-  id: string,
-  { secretHash, redirectUris }: { secretHash: string; redirectUris: string },
-): Promise<void> {
+export async function noteSeededClient(db: Db, id: string, { secretHash, redirectUris }: SeededClient): Promise<void> {
   const values = { secret_hash: secretHash, redirect_uris: redirectUris }
   await db
     .insertInto('seeded_clients')

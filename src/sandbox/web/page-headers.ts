@@ -5,8 +5,8 @@ import { isPlainHost } from '../values/plain-host.ts'
 /**
  * `formTargets` are the origins to which a form of this page can redirect. The caller has checked these origins.
  * Chromium applies form-action to the whole chain of redirects, so with only `'self'` it would block the redirect back
- * to the client. `hasScript` allows the portal's own scripts. A page that can show a stranger's text to any visitor,
- * such as the consent page, has no scripts.
+ * to the client. `hasScript` allows the portal's own scripts. The consent page has no scripts, because it shows texts
+ * that a stranger has written.
  */
 export function setPageHeaders(
   reply: FastifyReply,

@@ -94,6 +94,8 @@ t.test(
     const missing = await makeSqliteUrl(t)
     for (let attempt = 0; attempt < 2; attempt += 1)
       t.match(await rotate(missing), { exitCode: 1, stdout: '', stderr: /no database at DATABASE_URL yet/ })
+    const inMemory = await rotate('sqlite::memory:')
+    t.match(inMemory, { exitCode: 1, stdout: '', stderr: /^This command cannot use a database in memory/ })
     const unreachable = await rotateApart('postgres://postgres:canary-password@127.0.0.1:1/none')
     t.match(unreachable, { exitCode: 1, stdout: '', stderr: /^The keys were not rotated: / })
     t.notMatch(unreachable.stderr, 'canary-password')

@@ -88,6 +88,10 @@ t.test('CT-08: if a setting is wrong, sandbox:seed says so, creates no database,
     exitCode: 1,
     stderr: /no database at DATABASE_URL yet/,
   })
+  t.match(await seed({ ...settings, DATABASE_URL: 'sqlite::memory:' }), {
+    exitCode: 1,
+    stderr: /^This command cannot use a database in memory/,
+  })
   const { config } = await buildTestSandbox(t)
   const there = { DATABASE_URL: config.databaseUrl.reveal() }
   t.match(await seed(there), { exitCode: 1, stdout: '', stderr: /There is nothing to seed/ })

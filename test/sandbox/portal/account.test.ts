@@ -7,7 +7,7 @@ import { sql } from 'kysely'
 import t from 'tap'
 import { type Browser, exchange, locationOf, logIn, openBrowser, signIn, startUrl } from '../support/browser.ts'
 import { buildTestSandbox, portalUrl, seeded, type TestSandbox } from '../support/build-test-sandbox.ts'
-import { callAsDeveloper } from '../support/call-api.ts'
+import { callAsDeveloper, callAsStranger, makeCreateBody } from '../support/call-api.ts'
 import { openDatabases } from '../support/each-database.ts'
 import { addApplications } from '../support/fill-groups.ts'
 import {
@@ -342,14 +342,19 @@ for (const database of databases) {
         t.equal((await own.post('/account/token/revoke', { ...fields, tokenId })).statusCode, 303)
       t.strictSame(await statuses(), [200, 401, 200, 200], 'the token of another user must stay valid')
 
-      const all = await own.get('/account/token/revoke')
+      t.equal(
+        locationOf(await own.get('/account/token/revoke')),
+        '/account/token',
+        'if the session has ended before the form was sent, signing in must not lead to the question about all tokens',
+      )
+      const all = await own.get('/account/token/revoke-all')
       t.match(all.body, '<h1>Revoke all 2 of your access tokens?</h1>')
       const none = await own.get(locationOf(await submitForm(own, all, '/account/token/revoke')))
       t.match(none.body, 'All your access tokens have been revoked.')
       t.match(none.body, 'You have no valid access tokens.')
       t.strictSame(await statuses(), [401, 401, 401, 200])
       t.equal(
-        locationOf(await own.get('/account/token/revoke')),
+        locationOf(await own.get('/account/token/revoke-all')),
         '/account/token',
         'without a valid token the page must lead to the list',
       )
@@ -575,11 +580,49 @@ t.test(
     t.match(unchanged.body, 'Reference client', 'the consent must not be withdrawn')
     t.notMatch(unchanged.body, 'role="status"')
 
+    const stranger = await callAsStranger(sandbox)
+    const group = { context: 'https://example.test/', type: 'Group', data: { name: 'Others' } }
+    const { '@id': groupId } = (await stranger.call('POST', '/identities/v1', group)).json()
+    const others = (await stranger.call('POST', '/apps/v1', makeCreateBody(groupId, { name: 'Of a stranger' }))).json()
+    const guessed = await submitForm(browser, await askToWithdraw(browser), '/account/applications', {
+      clientId: others['@id'],
+    })
+    t.equal(guessed.statusCode, 303)
+    t.notMatch(
+      (await browser.get(locationOf(guessed))).body,
+      /role="status"|Of a stranger/,
+      'the portal must not show the name of an application that the visitor has never allowed',
+    )
+
     const withdrawn = await submitForm(browser, await askToWithdraw(browser), '/account/applications')
     t.equal(locationOf(withdrawn), '/account/applications')
     t.match((await browser.get('/account/applications')).body, /role="status"><strong><bdi>Reference client/)
     t.notMatch((await browser.get('/account/applications')).body, 'role="status"', 'after a reload')
     t.notMatch((await browser.get(`/account/applications?withdrawn=${seeded.clientId}`)).body, 'role="status"')
+  },
+)
+
+t.test(
+  'if the laboratory resets a user while the portal stores a code for this user, both succeed or are refused, and neither fails (PostgreSQL)',
+  async t => {
+    const [, postgres] = databases
+    const sandbox = await buildTestSandbox(t, { databaseUrl: await postgres!.make(t) })
+    const { store } = sandbox
+    for (const what of ['a login', 'a consent']) {
+      const browser = openBrowser(sandbox)
+      const page = await signIn(browser)
+      const elsewhere = openBrowser(sandbox)
+      await elsewhere.submit(await signIn(elsewhere), { decision: 'allow' })
+      const { answer } = await store.transaction(async db => {
+        // A reset ends the sessions first, and then the consents.
+        await db.deleteFrom('portal_sessions').execute()
+        const answer = what === 'a login' ? browser.get(startUrl()) : browser.submit(page, { decision: 'allow' })
+        await untilSomebodyWaits(store)
+        await db.deleteFrom('consents').execute()
+        return { answer }
+      })
+      t.ok((await answer).statusCode < 500, what)
+    }
   },
 )
 

@@ -97,11 +97,16 @@ t.test('only members can open the page of a group, and other users get a 404 ans
   t.equal((await friend.post(path, { ...form, change: 'leave' })).statusCode, 400, 'a token of another form')
   const { formToken = '' } = readHiddenFields(await maker.get(path), path)
   t.equal((await maker.post(`${groupsPath}/${unknownId}`, { formToken, change: 'leave' })).statusCode, 303)
-  for (const fields of [{}, { change: 'rename' }, { change: 'remove-member', userId: 'nul\0' }] as Record<
-    string,
-    string
-  >[])
+  for (const fields of [
+    { change: 'rename', userId: '' },
+    { change: 'remove-member', userId: 'nul\0' },
+  ])
     t.ok([303, 404, 422].includes((await maker.post(path, { formToken, ...fields })).statusCode))
+  for (const change of ['', 'paint']) {
+    const incomplete = await maker.post(path, { formToken, change })
+    t.equal(incomplete.statusCode, 400)
+    t.match(incomplete.body, 'The form was incomplete.')
+  }
   t.equal((await maker.get(path)).statusCode, 200, 'nothing was changed')
 })
 
@@ -236,8 +241,11 @@ for (const database of databases) {
       const accepted = await submitForm(friend, again, invitationsPath, { answer: 'accept' })
       t.match((await follow(friend, accepted)).body, 'You are now a member of <strong><bdi>Weather')
       t.equal((await submitForm(friend, again, invitationsPath, { answer: 'accept' })).statusCode, 303, 'sent twice')
-      t.equal((await submitForm(friend, again, invitationsPath, { answer: 'decline' })).statusCode, 303)
+      const late = await submitForm(friend, again, invitationsPath, { answer: 'decline' })
+      t.equal(late.statusCode, 422)
+      t.match(late.body, 'role="alert">You have already accepted this invitation, so you are a member of the group.')
       t.equal((await friend.get(path)).statusCode, 200, 'a form on an old page must not end the membership')
+      t.notMatch((await friend.get(groupsPath)).body, 'You declined', 'no page may say that the visitor declined')
       t.match((await maker.get(path)).body, newcomer.email)
       t.notMatch((await friend.get('/account')).body, 'You have been invited')
     },
@@ -258,7 +266,13 @@ for (const database of databases) {
 
       await invite()
       await answerInvitation(friend, 'accept')
-      t.equal((await submitForm(maker, old, path, { change: 'cancel-invitation', userId: friendId })).statusCode, 303)
+      for (const member of [maker, friend]) {
+        const of = member === maker ? old : await friend.get(path)
+        const late = await submitForm(member, of, path, { change: 'cancel-invitation', userId: friendId })
+        t.equal(late.statusCode, 422)
+        t.match(late.body, 'role="alert">This person is already a member.')
+        t.notMatch((await member.get(path)).body, 'The invitation was cancelled')
+      }
       t.equal((await friend.get(path)).statusCode, 200, 'cancelling an accepted invitation must not remove the member')
       t.notMatch((await friend.get(path)).body, 'Remove', 'only the creator must see the button to remove members')
       t.equal(

@@ -112,6 +112,7 @@ for (const database of await openDatabases(t)) {
       const shown = await submitForm(browser, page, renewPath)
       t.equal(shown.statusCode, 200)
       t.equal(shown.headers['cache-control'], 'no-store')
+      t.match(shown.body, 'can no longer use the secrets and tokens that it received.')
       const [shownId, secret = ''] = readSecrets(shown.body)
       t.equal(shownId, appId)
       t.match(secret, /^[\w-]{43}$/)
@@ -158,7 +159,16 @@ for (const database of await openDatabases(t)) {
       const page = await browser.get(path)
       const send = (action: string, applicationId: string, of = page) =>
         submitForm(browser, of, action, { applicationId, clientId: seeded.clientId })
-      const [, fresh = ''] = readSecrets((await send(renewPath, renewed.id)).body)
+      t.match(
+        page.body,
+        'all secrets that this application created stop working at once. Give the new secret to everyone who uses one of these secrets. Other secrets stay valid.',
+      )
+      const shown = await send(renewPath, renewed.id)
+      t.match(shown.body, 'The application whose access you withdrew can no longer use the secrets that it received.')
+      const [, fresh = ''] = readSecrets(shown.body)
+      const twice = await send(renewPath, renewed.id)
+      t.equal(twice.statusCode, 409, 'if the form is sent twice, the portal must say that it has shown the secret')
+      t.match(twice.body, 'This secret has already been shown.')
       for (const [secret, isGood] of [
         [renewed.secret, true],
         [first, false],
@@ -309,6 +319,7 @@ for (const database of await openDatabases(t)) {
       t.match(body, /<details class="more">\s*<summary>Created by unknown applications/)
       t.strictSame(readMade(body), ['Reference client'])
       const shown = await submitForm(browser, await browser.get(path), renewPath)
+      t.match(shown.body, 'The secrets and tokens that unknown applications received no longer work.')
       const [clientId = '', secret = ''] = readSecrets(shown.body)
       t.equal(await isSecretOf(sandbox, clientId, secret), true)
       t.equal(await isSecretOf(sandbox, seeded.clientId, seeded.clientSecret), false)

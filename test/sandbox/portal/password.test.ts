@@ -216,6 +216,17 @@ for (const database of databases)
     },
   )
 
+for (const database of databases)
+  t.test(
+    `PS-06: if ten requests for reset links arrive at the same time, the portal sends at most five links (${database.name})`,
+    async t => {
+      const sandbox = await buildWithMailbox(t, await database.make(t))
+      for (const answer of await Promise.all(Array.from({ length: 10 }, () => forget(sandbox))))
+        t.equal(answer.statusCode, 200)
+      t.equal((await readMailbox(sandbox)).length, 5)
+    },
+  )
+
 t.test(
   'PS-06: if one sender requests reset links for e-mail addresses without an account, the store gets only one row',
   async t => {

@@ -193,11 +193,14 @@ t.test('limit-sign-ups: from one network address at most 100 sign-ups an hour su
   const sandbox = await buildTestSandbox(t)
   // Send 25 forms at the same time, because the portal hashes two passwords at the same time and lets at most fifty
   // wait.
-  for (let first = 0; first < 100; first += 25) {
-    const emails = Array.from({ length: 25 }, (_, index) => `user-${first + index}@example.test`)
-    const answers = await Promise.all(emails.map(email => signUp(sandbox, { email })))
-    for (const answer of answers) t.equal(answer.statusCode, 303)
+  const signUpAtOnce = async (first: number, count: number) => {
+    const emails = Array.from({ length: count }, (_, index) => `user-${first + index}@example.test`)
+    return (await Promise.all(emails.map(email => signUp(sandbox, { email })))).map(({ statusCode }) => statusCode)
   }
+  for (let first = 0; first < 75; first += 25) for (const status of await signUpAtOnce(first, 25)) t.equal(status, 303)
+  const last = await signUpAtOnce(75, 40)
+  t.equal(last.filter(status => status === 303).length, 25, 'sign-ups at the same time must not exceed the limit')
+  t.equal(last.filter(status => status === 429).length, 15)
   const refused = await signUp(sandbox, { email: 'late@example.test' })
   t.equal(refused.statusCode, 429)
   t.match(refused.headers['retry-after'], /^\d{1,4}$/)

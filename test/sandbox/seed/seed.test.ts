@@ -249,7 +249,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `if seeded redirect URIs do not fit into the size limit of the group, the sandbox does not store them (${database.name})`,
+    `if seeded redirect URIs do not fit into the size limit of the group, the sandbox does not store them, but applies a changed client secret (${database.name})`,
     async t => {
       const url = await database.make(t)
       const sandbox = await start(t, url)
@@ -258,13 +258,19 @@ for (const database of await openDatabases(t)) {
       const [filler] = await addApplications(sandbox, { groupId, userId, count: 1, fields })
       const redirectUris = [`https://client.example.test/${'a'.repeat(1500)}`]
       const read = async () => (await call('GET', `/apps/v1/${seeded.clientId}`)).json().client.redirectUris
-      t.match((await start(t, url, { redirectUris })).seedReport, {
-        applied: [],
-        refused: [/^SEED_REDIRECT_URIS did not take effect: .* too much room/],
-      })
+      const refused = [/^SEED_REDIRECT_URIS did not take effect: .* too much room/]
+      t.match((await start(t, url, { redirectUris })).seedReport, { applied: [], refused })
+      t.equal(await read(), seeded.redirectUri)
+      const clientSecret = 'another-secret-of-the-seeded-client'
+      const changed = await start(t, url, { redirectUris, clientSecret })
+      t.match(changed.seedReport, { applied: ['SEED_CLIENT_SECRET'], refused })
+      t.equal(await isValid(changed, clientSecret), true)
+      const again = await start(t, url, { redirectUris, clientSecret })
+      t.match(again.seedReport, { applied: [], refused }, 'each start must try to apply the redirect URIs')
       t.equal(await read(), seeded.redirectUri)
       await call('DELETE', `/apps/v1/${filler}`)
-      t.match((await start(t, url, { redirectUris })).seedReport, { applied: ['SEED_REDIRECT_URIS'], refused: [] })
+      const last = await start(t, url, { redirectUris, clientSecret })
+      t.match(last.seedReport, { applied: { length: 1, 0: 'SEED_REDIRECT_URIS' }, refused: [] })
       t.equal(await read(), redirectUris[0])
     },
   )

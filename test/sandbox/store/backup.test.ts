@@ -105,6 +105,10 @@ t.test(
     const copy = `${pathOf(url)}.copy`
     const copyTo = (databaseUrl: string, ...names: string[]) => backUp({ DATABASE_URL: databaseUrl }, names)
     t.match(await copyTo(url, copy), { exitCode: 1, stderr: /^There is no database at DATABASE_URL yet/ })
+    t.match(await copyTo('sqlite::memory:', copy), {
+      exitCode: 1,
+      stderr: /^This command cannot use a database in memory/,
+    })
     const sandbox = await buildTestSandbox(t, { databaseUrl: url })
     t.match(await copyTo(url), { exitCode: 1, stderr: /^Name one file/ })
     t.match(await copyTo(url, `${copy}/missing/copy.db`), { exitCode: 1, stderr: /^Nothing was copied: ENOENT/ })

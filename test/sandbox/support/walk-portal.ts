@@ -94,7 +94,7 @@ export async function walkPortal(portal: OpenPortal, page: Page, look: (name: st
   await look('token')
   await press('Create access token')
   await look('token-shown')
-  await go('/account/token/revoke')
+  await go('/account/token/revoke-all')
   await look('tokens-end')
   await go('/account/token')
   await page

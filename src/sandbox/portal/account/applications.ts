@@ -21,8 +21,8 @@ import {
 
 const path = '/account/applications'
 export const madePath = `${path}#made`
-// The maximum number of entries in each list. Nobody reads a longer list. Withdrawn and removed entries disappear, and
-// renewed entries move to the end of the list, so the visitor can reach all entries.
+// The maximum number of entries in each list. Nobody reads a longer list. Withdrawn and removed entries disappear.
+// Renewed entries disappear or move to the end of the list. The visitor can therefore reach all entries.
 const mostShown = 100
 
 interface OneClient {
@@ -73,6 +73,8 @@ export function allowedApplicationsRoutes(services: Pick<Services, 'addresses' |
     const { fields } = readAccountForm(services, request, 'withdraw')
     const clientId = fields.clientId ?? ''
     const userId = visitorOf(request).id
+    // The notice shows the name of the application. If there was no consent, show no notice. Otherwise, a visitor could
+    // send any client ID and read the name.
     if (!(await withdrawConsent(services, { userId, clientId }))) return reply.redirect(path, 303)
     request.log.info({ code: 'consent-withdrawn', clientId }, 'a consent was withdrawn')
     return redirectWithNotice(services, reply, { path, userId, notice: { about: 'withdrawn', clientId } })

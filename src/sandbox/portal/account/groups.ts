@@ -36,7 +36,8 @@ interface GroupOutcome {
   inviteProblem?: string
   name?: string
   nameProblem?: string
-  leaveProblem?: string
+  /** A problem that belongs to no field of a form. */
+  groupProblem?: string
 }
 
 interface OneGroup {
@@ -95,6 +96,7 @@ export function groupPages(services: Pick<Services, 'addresses' | 'store' | 'key
       : await findProblem(
           () => endLink(services, { userId, groupId, callerId: userId, only: 'invitation' }),
           ['link-unknown'],
+          { ...problemsOfGroups, 'member-already': acceptedAlready },
         )
     if (invitationProblem !== undefined) return showList(reply.status(422), { invitationProblem })
     request.log.info({ code: 'invitation-answered', user: userId, groupId, isAccepted }, 'an invitation was answered')
@@ -174,7 +176,9 @@ export function groupPages(services: Pick<Services, 'addresses' | 'store' | 'key
         return goTo(groupPath, { about: 'renamed' })
       }
       case 'cancel-invitation': {
-        await findProblem(() => endLink(services, { userId, groupId, callerId, only: 'invitation' }), ['link-unknown'])
+        const link = { userId, groupId, callerId, only: 'invitation' } as const
+        const cancelProblem = await findProblem(() => endLink(services, link), ['link-unknown'])
+        if (cancelProblem !== undefined) return showGroup(reply.status(422), groupId, { groupProblem: cancelProblem })
         log('invitation-cancelled')
         return goTo(groupPath, { about: 'invitation cancelled' })
       }
@@ -190,12 +194,12 @@ export function groupPages(services: Pick<Services, 'addresses' | 'store' | 'key
         const groupName = (await findOwnGroup(request, groupId))?.name
         const link = { userId: callerId, groupId, callerId, only: 'membership' } as const
         const leaveProblem = await findProblem(() => endLink(services, link), ['link-unknown', 'group-unknown'])
-        if (leaveProblem !== undefined) return showGroup(reply.status(409), groupId, { leaveProblem })
+        if (leaveProblem !== undefined) return showGroup(reply.status(409), groupId, { groupProblem: leaveProblem })
         log('left')
         return goTo(listPath, { about: 'left', groupName })
       }
       default:
-        throw new Refusal('group-unknown')
+        throw new Refusal('field-missing', { field: 'change' })
     }
   }
 
@@ -250,6 +254,9 @@ const nameOf = ({ firstName, lastName }: { firstName: string; lastName: string }
 const emailForId =
   'This is an e-mail address. Enter the person’s user ID instead. The person can find it on their account page.'
 
+const acceptedAlready =
+  'You have already accepted this invitation, so you are a member of the group. You can leave the group on its page.'
+
 /**
  * The texts of the refusals that the page shows next to its form. For all other refusals, the visitor gets an error
  * page.
@@ -270,14 +277,18 @@ export const problemsOfGroups: Partial<Record<Reason, string>> = {
  * undefined. A reason in `isDone` does not count as a refusal: an earlier request with the same form has already made
  * the change.
  */
-async function findProblem(work: () => Promise<unknown>, isDone: Reason[] = []): Promise<string | undefined> {
+async function findProblem(
+  work: () => Promise<unknown>,
+  isDone: Reason[] = [],
+  problems = problemsOfGroups,
+): Promise<string | undefined> {
   try {
     await work()
     return undefined
   } catch (error) {
     if (!(error instanceof Refusal)) throw error
     if (isDone.includes(error.reason)) return undefined
-    const problem = problemsOfGroups[error.reason]
+    const problem = problems[error.reason]
     if (problem === undefined) throw error
     return problem
   }
