@@ -108,14 +108,17 @@ t.test('a revocation ends the grant of an opaque access token that a fault made'
   const revocation = await calls.revoke()
   const body = new URLSearchParams(revocation.body)
   body.set('token', token)
-  t.equal((await askRaw(sandbox.portal, { ...revocation, body: body.toString() })).status, 200)
+  const revoke = async () => (await askRaw(sandbox.portal, { ...revocation, body: body.toString() })).status
+  await order('revoke-503', { state: 'a-state' })
+  t.equal(await revoke(), 503, 'a fault for one login must recognise the token')
+  t.equal(await revoke(), 200)
   const headers = { authorization: `Bearer ${token}` }
   t.equal((await sandbox.api.inject({ url: '/apps/v1', headers })).statusCode, 401)
   t.equal((await refresh(sandbox, refreshToken)).statusCode, 401)
   const kinds = (await steps()).map(({ kind }) => kind)
   const begin = kinds.indexOf('exchange')
-  const ofLogin = kinds.slice(begin, begin + 4)
-  t.same(ofLogin, ['exchange', 'revoke', 'api', 'refresh'], 'the revocation must be a step of the login')
+  const ofLogin = kinds.slice(begin, begin + 5)
+  t.same(ofLogin, ['exchange', 'revoke', 'revoke', 'api', 'refresh'], 'the revocation must be a step of the login')
 })
 
 t.test('a fault can issue an access token that expires earlier than its expires_in says', async t => {
