@@ -62,7 +62,8 @@ ${kindRows().join('\n')}
 
 ## Options
 
-If you leave out an option, it has the default value in the last column.
+If you leave out an option, it has the default value in the last column. Some options exist only at some of the places of a
+kind. The laboratory’s page of faults shows the options of each fault.
 
 | Option | Kinds | Meaning | Allowed | Default |
 |---|---|---|---|---|
@@ -83,19 +84,21 @@ function placeRow(place: Place): string {
 
 /** Returns one table row for each kind or short name, with all places at which it can happen. */
 function kindRows(): string[] {
-  const rows = new Map<string, { name: string; fault: Fault; kind: Kind; at: Place[] }>()
+  const rows = new Map<string, { name: string; fault: Fault; kind: Kind; at: Place[]; options: string[] }>()
   for (const place of all)
     for (const [kindName, kind] of Object.entries(kindsAt(place)))
       for (const [name] of presetsOf(kindName, kind)) {
         const fault = catalogue.get(`${place}-${name}`)!
         const key = `${name} ${kindName} ${fault.does}`
-        rows.set(key, { name, fault, kind, at: [...(rows.get(key)?.at ?? []), place] })
+        const { at = [], options = [] } = rows.get(key) ?? {}
+        // At some places, the kind has more options than at others.
+        rows.set(key, { name, fault, kind, at: [...at, place], options: [...options, ...Object.keys(fault.options)] })
       }
-  return [...rows.values()].map(({ name, fault, kind, at }) => {
+  return [...rows.values()].map(({ name, fault, kind, at, options }) => {
     const times = kind.presets?.[name]?.when ?? kind.when
     const same = name === fault.kind ? '' : `${code(fault.kind)} with ${code(short(JSON.stringify(fault.fixed)))}`
-    const options = Object.keys(fault.options).map(code).join(', ')
-    return toRow([code(name), same, placesInWords(at), fault.does, times.join(' or '), options])
+    const allOptions = [...new Set(options)].map(code).join(', ')
+    return toRow([code(name), same, placesInWords(at), fault.does, times.join(' or '), allOptions])
   })
 }
 
@@ -105,11 +108,9 @@ function optionRows(): string[] {
   for (const place of all)
     for (const [kind, { options = {} }] of Object.entries(kindsAt(place)))
       for (const [name, { about, allowed, default: usual }] of Object.entries(options)) {
-        const key = `${name} ${about} ${allowed}`
-        const row = rows.get(key) ?? {
-          cells: [about, allowed, usual === undefined ? '' : code(JSON.stringify(usual))],
-          of: new Set(),
-        }
+        const cells = [about, allowed, usual === undefined ? '' : code(JSON.stringify(usual))]
+        const key = [name, ...cells].join(' ')
+        const row = rows.get(key) ?? { cells, of: new Set() }
         rows.set(key, { ...row, of: row.of.add(code(kind)) })
       }
   return [...rows].map(([key, { cells, of }]) => toRow([code(key.split(' ')[0]!), [...of].join(', '), ...cells]))

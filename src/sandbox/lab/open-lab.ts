@@ -50,7 +50,8 @@ export async function openLab(
     endTokenIn: (accessToken, seconds) => endAccessTokenIn(services, accessToken, seconds),
     makeOpaque: opaqueTokens.make,
     acceptOpaqueToken: opaqueTokens.acceptIn,
-    authorizationIn: opaqueTokens.sentIn,
+    authorizationIn: opaqueTokens.authorizationIn,
+    bodyIn: opaqueTokens.bodyIn,
     noteFault: stepFaults.note,
     noteTrap: stepFaults.noteTrap,
   }

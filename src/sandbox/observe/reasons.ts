@@ -154,14 +154,14 @@ export const reasons = {
     reference: 'RFC 9700 4.8.2',
   },
   'code-unknown': {
-    found: 'The portal never issued this code.',
+    found: 'The portal does not know this code.',
     why: 'Only a code that the portal issued can be exchanged.',
-    fix: 'When you read the code from the address, decode it once, and do not change it in any other way. Perhaps the code was cut off, or belongs to another sandbox.',
+    fix: 'When you read the code from the address, decode it once, and do not change it in any other way. Perhaps the code was cut off, belongs to another sandbox, or expired more than ten minutes ago.',
     reference: 'RFC 6749 4.1.3',
   },
   'code-used': {
     found: 'The code was already used.',
-    why: 'A code works only once. A second use looks like theft, so the portal then revokes the tokens from the first use.',
+    why: 'A code works only once. If the code arrives again after more than ten seconds, or with other fields, somebody may have stolen it. The portal then revokes the tokens from the first use.',
     fix: 'Exchange each code only once. If the browser requests the same callback address again, reuse the answer to the first exchange.',
     reference: 'RFC 6749 4.1.2',
   },
@@ -196,9 +196,9 @@ export const reasons = {
     reference: 'rule calls-without-browser',
   },
   'refresh-token-unknown': {
-    found: 'The portal never issued this refresh token.',
+    found: 'The portal does not know this refresh token.',
     why: 'Only a refresh token that the portal issued can be used.',
-    fix: 'Send the refresh token exactly as you received it. Perhaps the token was cut off, belongs to another sandbox, or is an access token.',
+    fix: 'Send the refresh token exactly as you received it. Perhaps the token was cut off, belongs to another sandbox, is an access token, or was replaced more than 100 renewals ago.',
     reference: 'RFC 6749 6',
   },
   'refresh-token-used': {
@@ -244,8 +244,9 @@ export const reasons = {
     reference: 'RFC 6750 3.1',
   },
   'token-revoked': {
-    found: 'The access token was revoked: somebody signed out, withdrew the consent, or removed the application.',
-    why: 'After a user has signed out or withdrawn the consent, no client is allowed to act on the user’s behalf.',
+    found:
+      'The access token was revoked by a person, by the client or by the portal. The portal revokes tokens if a code or a refresh token may have been stolen, or if the user has more than 100 grants for the client.',
+    why: 'After a sign-out, a withdrawn consent, a new password or a theft, no client is allowed to act on the user’s behalf with the old tokens.',
     fix: 'Forget the tokens of a session when it ends, in every process and cache. After a 401 answer, ask the visitor to sign in.',
     reference: 'RFC 6750 3.1; RFC 7009',
   },

@@ -100,6 +100,27 @@ t.test('the API accepts the opaque access token that a fault makes, and refuses 
   }
 })
 
+t.test('a revocation ends the grant of an opaque access token that a fault made', async t => {
+  const { sandbox, order, steps } = await buildFaultLab(t)
+  const calls = await platformCalls(sandbox)
+  await order('exchange-opaque-access-token')
+  const { access_token: token, refresh_token: refreshToken } = await getTokens(sandbox)
+  const revocation = await calls.revoke()
+  const body = new URLSearchParams(revocation.body)
+  body.set('token', token)
+  const revoke = async () => (await askRaw(sandbox.portal, { ...revocation, body: body.toString() })).status
+  await order('revoke-503', { state: 'a-state' })
+  t.equal(await revoke(), 503, 'a fault for one login must recognise the token')
+  t.equal(await revoke(), 200)
+  const headers = { authorization: `Bearer ${token}` }
+  t.equal((await sandbox.api.inject({ url: '/apps/v1', headers })).statusCode, 401)
+  t.equal((await refresh(sandbox, refreshToken)).statusCode, 401)
+  const kinds = (await steps()).map(({ kind }) => kind)
+  const begin = kinds.indexOf('exchange')
+  const ofLogin = kinds.slice(begin, begin + 5)
+  t.same(ofLogin, ['exchange', 'revoke', 'revoke', 'api', 'refresh'], 'the revocation must be a step of the login')
+})
+
 t.test('a fault can issue an access token that expires earlier than its expires_in says', async t => {
   const { sandbox, order } = await buildFaultLab(t)
   await order('exchange-early-end-of-access-token', { options: { seconds: 60 } })
@@ -420,6 +441,28 @@ t.test('a fault can add headers to an answer, replace the body of an answer, or 
   t.match((await create()).json(), { '@id': '//elsewhere.example' })
   await order('list-deep')
   t.match((await list()).body, /^\{"ItemList":\[{100000}\]{100000}\}$/)
+})
+
+t.test('if the platform answers without a body, a fault does not say that the platform has not acted', async t => {
+  const { sandbox, order } = await buildFaultLab(t)
+  const calls = await platformCalls(sandbox)
+  for (const [place, status] of [
+    ['remove', 204],
+    ['unlink', 204],
+    ['revoke', 200],
+  ] as const) {
+    const call = await calls[place]()
+    await order(`${place}-headers`, { options: { headers: { 'x-other': 'one' } } })
+    const raw = await askRaw(sandbox[call.listener], call)
+    t.match(raw, { status, body: '', headers: { 'x-other': 'one' } }, place)
+    for (const kind of ['gzip', 'half-after', 'cut-after']) {
+      const again = await calls[place]()
+      await order(`${place}-${kind}`)
+      const { body } = await askRaw(sandbox[again.listener], again)
+      const text = kind === 'gzip' ? gunzipSync(Buffer.from(body, 'latin1')).toString() : body
+      t.match(text, /^\{"answer":"The platform has acted\./, `${place}-${kind}`)
+    }
+  }
 })
 
 t.test('a fault can send a small compressed answer that decompresses to 32 MiB', async t => {

@@ -2,6 +2,7 @@
 // forms are refused.
 import t, { type Test } from 'tap'
 import { catalogue } from '../../../src/sandbox/lab/faults/catalogue.ts'
+import { type PlaceWords, places } from '../../../src/sandbox/lab/faults/places.ts'
 import { seeded } from '../support/build-test-sandbox.ts'
 import { getTokens } from '../support/tokens.ts'
 import { buildFaultLab } from './support/fault-lab.ts'
@@ -352,6 +353,30 @@ t.test(
     }
   },
 )
+
+t.test('the text about a good client follows the rules of the platform at each place', async t => {
+  const adviceFor = (name: string) => catalogue.get(name)?.goodClient
+  for (const status of ['400', '401', '403', '404', '405', '422', '501', 'status'])
+    t.match(adviceFor(`refresh-${status}`), /ends the session if .*404, 405 or 501.*unauthorized_client/, status)
+  for (const status of ['408', '429', '500', '503']) t.notMatch(adviceFor(`refresh-${status}`), 'ends the session')
+  for (const name of ['me-404', 'me-503', 'me-reset']) t.match(adviceFor(name), 'shows the id of the user', name)
+  for (const name of ['metadata-404', 'metadata-429']) t.match(adviceFor(name), 'document that it read before', name)
+  for (const name of ['revoke-401', 'revoke-503']) t.match(adviceFor(name), 'signs the visitor out anyway', name)
+  for (const name of ['exchange-404', 'exchange-422']) t.match(adviceFor(name), 'does not send the code again', name)
+  for (const { name, place, goodClient } of catalogue.values()) {
+    const { listener }: PlaceWords = places[place]
+    if (listener === 'portal') t.notMatch(goodClient, /\b(list|record|newest version|next to its field)\b/, name)
+  }
+})
+
+t.test('the text about a good client does not ask for a check that no client can make', async t => {
+  const adviceFor = (name: string) => catalogue.get(name)?.goodClient
+  t.match(adviceFor('redirect-code-other'), 'sends the code to the portal')
+  for (const name of ['redirect-subject-other', 'redirect-redirect-uri-missing'])
+    t.match(adviceFor(name), 'signs the visitor in', name)
+  for (const name of ['code-missing', 'code-twice', 'subject-missing', 'state-other', 'iss-other', 'client-id-other'])
+    t.match(adviceFor(`redirect-${name}`), 'does not send anything to the portal', name)
+})
 
 t.test('the fault `list-answer` can have any status from 200 to 599', async t => {
   const { sandbox, call, list } = await openFaultPage(t)

@@ -3,6 +3,9 @@ import t from 'tap'
 import { findNotices, notices } from '../../../src/sandbox/lab/explain/notices/notices.ts'
 import { createLoginComparison } from '../../../src/sandbox/lab/record/compare-logins.ts'
 import type { RecordedLogin } from '../../../src/sandbox/lab/record/recorded.ts'
+import { openBrowser, signIn } from '../support/browser.ts'
+import { seeded } from '../support/build-test-sandbox.ts'
+import { buildTestLab } from '../support/call-lab.ts'
 import { login, type More, random, start, step } from './support/recorded-steps.ts'
 
 /** Makes the steps of a correct login, from the login request to the revocation of its tokens. */
@@ -36,6 +39,25 @@ function idsOf(one: RecordedLogin, others: RecordedLogin[] = []): string[] {
   for (const login of [...others, one]) comparison.update(login)
   return findNotices(one, comparison.othersOf(one)).map(({ id }) => id)
 }
+
+t.test('if a fault hides PKCE in the metadata, logins without PKCE get no notice for an hour', async t => {
+  const { sandbox, lab } = await buildTestLab(t)
+  const noticesOfNewest = async () => {
+    await signIn(openBrowser(sandbox), { state: random() })
+    const [{ id }] = (await lab('GET', `logins?clientId=${seeded.clientId}`)).json().logins
+    return (await lab('GET', `logins/${id}`)).json().noticed.map((notice: { id: string }) => notice.id)
+  }
+  await lab('POST', 'faults', { fault: 'keys-503' })
+  await sandbox.portal.inject('/.well-known/jwks.json')
+  sandbox.passTime(1_000)
+  t.ok((await noticesOfNewest()).includes('no-pkce'))
+  await lab('POST', 'faults', { fault: 'metadata-pkce-missing' })
+  await sandbox.portal.inject('/.well-known/oauth-authorization-server')
+  sandbox.passTime(1_000)
+  t.notOk((await noticesOfNewest()).includes('no-pkce'))
+  sandbox.passTime(3_600_000)
+  t.ok((await noticesOfNewest()).includes('no-pkce'), 'by now, the client has read the metadata again')
+})
 
 t.test('if a client is correct, its logins get no notice, however often the client signs people in', async t => {
   const logins = [0, 1, 2, 3].map(index => goodLogin({ atMs: index * 60_000 }))
@@ -226,6 +248,7 @@ t.test('if a client reacts correctly to a failure of the platform, the login get
   const lost = { reason: 'refresh-token-used', status: 401 } as const
   const twoDevices = () =>
     step('exchange', { body: { code, state } }, { answer: { refresh_token: random() }, about: { userId: 'user-1' } })
+  const signedIn = () => [step('consent', { headers: cookie('session-1') }), twoDevices()]
   const inSession = () =>
     step('authorize', { query: { client_id: 'app-1', state, code_challenge: challenge }, headers: cookie('one') })
   const [backBefore, back] = [login(start(), inSession(), exchanged()), login(inSession())]
@@ -253,6 +276,12 @@ t.test('if a client reacts correctly to a failure of the platform, the login get
     ['repeated-verifier', 'Back to the portal after the exchange', back, [backBefore]],
     ['repeated-verifier', 'a login from which the visitor later went back', backBefore, [back]],
     ['no-pkce', 'a restart of the sandbox', login(exchanged(), called())],
+    [
+      'no-pkce',
+      'a fault that removed PKCE from the metadata',
+      login(step('authorize', { query: { client_id: 'app-1', state } }, { atMs: 3_500_000 })),
+      [login(step('metadata', {}, { fault: fault('metadata-pkce-missing') }))],
+    ],
     ['repeated-verifier', 'decline and start again', login(start(), declined(), start(2_000), allowed)],
     [
       'other-redirect-uri',
@@ -402,6 +431,23 @@ t.test('if a client reacts correctly to a failure of the platform, the login get
       'a fault at the revocation',
       login(twoDevices(), step('revoke', { body: { token } }, { status: 503, fault: fault('revoke-503', 'before') })),
       [goodLogin({ atMs: 60_000 })],
+    ],
+    ...(['refresh-token-expired', 'refresh-token-used'] as const).map(
+      (reason): [string, string, RecordedLogin, RecordedLogin[]] => [
+        'no-revocation',
+        `a session that the portal ended: ${reason}`,
+        login(...signedIn(), renewed({ atMs: 5_000, status: 401, reason })),
+        [goodLogin({ atMs: 60_000 })],
+      ],
+    ),
+    [
+      'no-revocation',
+      'a fault that removed the revocation from the metadata',
+      login(...signedIn()),
+      [
+        { ...login(step('metadata', {}, { fault: fault('metadata-members') })), clientId: undefined },
+        goodLogin({ atMs: 60_000 }),
+      ],
     ],
     [
       'followed-redirect',

@@ -16,6 +16,15 @@ t.test(
   },
 )
 
+t.test(
+  'the texts about revoked tokens and used codes also name the cases in which the portal acts by itself',
+  async t => {
+    t.match(reasons['token-revoked'].found, /by the portal\..* stolen, .* 100 grants/)
+    // After a quick second delivery of the same callback, the tokens stay valid.
+    t.match(reasons['code-used'].why, /after more than ten seconds, or with other fields/)
+  },
+)
+
 t.test('an error page contains the texts for developers only if the sandbox has a laboratory', async t => {
   const { sandbox, lab } = await buildTestLab(t)
   const off = await buildTestSandbox(t)

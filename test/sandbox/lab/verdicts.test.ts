@@ -110,6 +110,17 @@ t.test('however a login ends, its verdict has a status, and one sentence that na
       /at step 3: The access token has expired. Later calls succeeded\.$/,
       login(withCode(), exchange(), api(refused('token-expired')), refresh(), api({ atMs: 4_000 })),
     ],
+    ...[
+      refresh({ status: 503, answer: {}, fault: fault('refresh-503') }),
+      refresh({ status: 0, answer: {} }),
+      api({ status: 503, atMs: 4_000, fault: fault('list-503') }),
+      api({ status: 200, atMs: 4_000, fault: fault('list-html') }),
+      api({ status: 0, atMs: 4_000 }),
+    ].map((failed): [string, RegExp, RecordedLogin] => [
+      'signed in, then 1 call refused',
+      /at step 3: The access token has expired\.$/,
+      login(withCode(), exchange(), api(refused('token-expired')), failed),
+    ]),
     [
       'refused',
       /^Refused at step 1: The access token has expired\. Later calls succeeded\.$/,
@@ -195,6 +206,26 @@ t.test(
         login(withCode(), exchange(refused('code-expired', { atMs: 75_500 }))),
       ],
       ['Refused at step 1: The code has expired.', login(exchange(refused('code-expired')))],
+      [
+        'Refused at step 2: The code has expired. It was issued at step 1, 12 minutes earlier.',
+        login(withCode(), exchange(refused('code-unknown', { atMs: 720_000 }))),
+      ],
+      [
+        'Refused at step 2: The portal does not know this code.',
+        login(withCode(), exchange(refused('code-unknown', { atMs: 75_500 }))),
+      ],
+      ['Refused at step 1: The portal does not know this code.', login(exchange(refused('code-unknown')))],
+      [
+        'Refused at step 2: The portal no longer knows the refresh token that it issued at step 1. Perhaps the token was replaced more than 100 renewals ago.',
+        login(
+          exchange({ answer: { access_token: 'a', refresh_token: 'first' }, status: 500 }),
+          step('refresh', { body: { refresh_token: 'first' } }, refused('refresh-token-unknown')),
+        ),
+      ],
+      [
+        'Refused at step 1: The portal does not know this refresh token.',
+        login(step('refresh', { body: { refresh_token: 'first' } }, refused('refresh-token-unknown'))),
+      ],
       [
         'Refused at step 1: The Authorization header does not begin with Bearer.',
         login(step('api', { headers: { authorization: 'a' } }, refused('token-missing'))),
@@ -299,6 +330,24 @@ t.test('the verdict names a fault as the cause of a failure only if the fault ca
     ],
     [undefined, /^Refused at step 2: The client_secret [^.]*\.$/, login(other, exchange(refused('secret-wrong')))],
     [
+      undefined,
+      /^Refused at step 2: The client_secret [^.]*\.$/,
+      login(withCode(), exchange(refused('secret-wrong', { fault: fault('exchange-late') }))),
+    ],
+    [
+      'exchange-late',
+      /^Refused at step 2: The code has expired\. .* The cause is the fault exchange-late at step 2\.$/,
+      login(withCode(), exchange(refused('code-expired', { fault: fault('exchange-late') }))),
+    ],
+    [
+      'redirect-code-other',
+      /^Refused at step 2: The portal does not know this code\. The cause is the fault redirect-code-other at step 1\.$/,
+      login(
+        withCode({ fault: fault('redirect-code-other', 'after') }),
+        exchange(refused('code-unknown', { atMs: 720_000 })),
+      ),
+    ],
+    [
       'exchange-503',
       /the client has not continued after the fault exchange-503 at step 2/,
       login(withCode(), exchange({ status: 503, answer: {}, fault: fault('exchange-503') })),
@@ -329,6 +378,16 @@ t.test('the verdict names a fault as the cause of a failure only if the fault ca
     t.match(found.sentence, sentence)
     t.equal(found.faulted?.fault?.name, name, found.sentence)
   }
+})
+
+t.test('after a fault in the redirect, the verdict asks only for a check that the client could make', async t => {
+  const { withCode, exchange } = steps()
+  const fixAfter = (name: string, reason: More['reason']) =>
+    verdict(login(withCode({ fault: fault(name, 'after') }), exchange(refused(reason)))).fix
+  t.match(fixAfter('redirect-state-other', 'state-differs'), /^Check error, state, iss and client_id/)
+  t.match(fixAfter('redirect-client-id-other', 'client-unknown'), /^Check error, state, iss and client_id/)
+  t.match(fixAfter('redirect-code-other', 'code-unknown'), /^A client cannot know that the code .* is wrong/)
+  t.match(fixAfter('redirect-code-missing', 'field-missing'), /^Compare the required fields/)
 })
 
 t.test(

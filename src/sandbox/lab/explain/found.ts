@@ -16,7 +16,7 @@ export function explainRefusal(
   login: Pick<RecordedLogin, 'steps'>,
 ): { found: string; fix: string } {
   const { found, fix } = guidanceOf(step.reason!)
-  const exact = addressFound(step) ?? groupFound(step)
+  const exact = addressFound(step) ?? groupFound(step) ?? forgottenFound(step, login)
   if (exact) return exact
   if (step.reason === 'client-unknown' && typeof clientIdIn(step) === 'object')
     return {
@@ -150,6 +150,38 @@ function codeFound(step: RecordedStep, { steps }: Pick<RecordedLogin, 'steps'>):
   )
   if (first === undefined || first === step) return undefined
   return `The code was already used at step ${steps.indexOf(first) + 1}.`
+}
+
+/** The largest value of CODE_SECONDS: an older code has certainly expired. */
+const longestCodeMs = 10 * 60_000
+
+/**
+ * Explains why the portal does not know a code or a refresh token that it issued in an earlier step. A fault in that
+ * step may have changed the value. If the code is new, the portal does not know it for another reason, such as a reset.
+ */
+function forgottenFound(
+  { reason, at, request }: RecordedStep,
+  { steps }: Pick<RecordedLogin, 'steps'>,
+): { found: string; fix: string } | undefined {
+  const stepWith = (values: (step: RecordedStep) => Values, name: string) => {
+    const sent = identityOf(firstOf(request.body, name))
+    return steps.find(step => sent !== undefined && !step.fault && identityOf(firstOf(values(step), name)) === sent)
+  }
+  if (reason === 'code-unknown') {
+    const given = stepWith(({ response }) => response.location, 'code')
+    const ageMs = given ? at.getTime() - given.at.getTime() : 0
+    if (!given || ageMs < longestCodeMs) return undefined
+    const issued = `It was issued at step ${steps.indexOf(given) + 1}, ${Math.round(ageMs / 60_000)} minutes earlier.`
+    return { found: `The code has expired. ${issued}`, fix: guidanceOf('code-expired').fix }
+  }
+  if (reason !== 'refresh-token-unknown') return undefined
+  const given = stepWith(({ response }) => response.body, 'refresh_token')
+  return (
+    given && {
+      found: `The portal no longer knows the refresh token that it issued at step ${steps.indexOf(given) + 1}. Perhaps the token was replaced more than 100 renewals ago.`,
+      fix: guidanceOf('refresh-token-used').fix,
+    }
+  )
 }
 
 /**

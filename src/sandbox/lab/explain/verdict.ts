@@ -1,6 +1,6 @@
 // The sentence at the top of a login: what happened, at which step, and what to do.
 import type { OtherLogins } from '../record/compare-logins.ts'
-import { firstOf, type RecordedLogin, type RecordedStep } from '../record/recorded.ts'
+import { firstOf, gaveTokens, type RecordedLogin, type RecordedStep } from '../record/recorded.ts'
 import { explainRefusal } from './found.ts'
 import { hasCode, isAskedAgain, type LoginStatus, statusOf, wordsFor } from './login-status.ts'
 import { causesOfLoop, type LoopCause } from './loop-causes.ts'
@@ -89,8 +89,14 @@ function saySignedIn({ step, refusedCalls }: LoginStatus, login: Pick<RecordedLo
 }
 
 function hasSuccessAfter(step: RecordedStep, { steps }: Pick<RecordedLogin, 'steps'>): boolean {
-  const later = steps.slice(steps.indexOf(step) + 1)
-  return later.some(({ kind, reason }) => (kind === 'api' || kind === 'refresh') && !reason)
+  return steps.slice(steps.indexOf(step) + 1).some(isSuccess)
+}
+
+/** Whether a renewal gave tokens, or the API accepted a call. After a fault, the API may not have read the call. */
+function isSuccess(step: RecordedStep): boolean {
+  const { kind, reason, fault, response } = step
+  if (kind !== 'api') return kind === 'refresh' && gaveTokens(step)
+  return !reason && !fault && response.status >= 200 && response.status < 300
 }
 
 function addLaterSuccess(said: Said): Said {
@@ -179,9 +185,14 @@ const causedBy: [place: RegExp, reasons: RegExp][] = [
   ],
 ]
 
+/** A delay before the platform acts can cause a refusal for one of these reasons. */
+const causedByDelay =
+  /^(code-(expired|used|revoked)|token-(expired|revoked)|refresh-token-(used|expired)|changed-meanwhile)$/
+
 /** Returns the step whose fault caused the refusal of this step. */
 function causeOf(step: RecordedStep, { steps }: Pick<RecordedLogin, 'steps'>): RecordedStep | undefined {
-  if (step.fault) return step
+  const isDelayed = step.fault?.name.endsWith('-late') && causedByDelay.test(step.reason ?? '')
+  if (step.kind === 'trap' || isDelayed) return step
   return steps
     .slice(0, steps.indexOf(step))
     .findLast(({ fault }) =>
@@ -202,8 +213,10 @@ function fixAfter(step: RecordedStep, fix: string): string {
   const { fault, kind } = step
   if (kind === 'trap') return fix
   if (isAtStart(step)) return 'Reload the page of the portal, or start the login again.'
-  if (!fault!.name.startsWith('redirect-')) return fix
-  return 'Check error, state and iss of the redirect before you send anything, and show the visitor that the login has failed.'
+  if (fault!.name === 'redirect-code-other')
+    return 'A client cannot know that the code of a redirect is wrong. After the refusal, show the visitor that the login has failed, and offer to start again.'
+  if (!/^redirect-(error|hostile-description|state|iss|client-id)/.test(fault!.name)) return fix
+  return 'Check error, state, iss and client_id of the redirect before you send anything, and show the visitor that the login has failed.'
 }
 
 function numberOf(step: RecordedStep, { steps }: Pick<RecordedLogin, 'steps'>): number {

@@ -32,11 +32,13 @@ export interface PlatformAccess {
   makeOpaque: FaultContext['makeOpaque']
   /**
    * If the request contains a string that `makeOpaque` made, the platform uses the access token that this string
-   * replaces.
+   * replaces. Call this again when the body has been read.
    */
   acceptOpaqueToken(request: FastifyRequest): void
   /** The Authorization header as the client has sent it. */
   authorizationIn(request: FastifyRequest): string | undefined
+  /** The body as the client has sent it. */
+  bodyIn(request: FastifyRequest): unknown
   noteFault(request: FastifyRequest, fault: StepFault): void
   noteTrap(request: FastifyRequest, fault: StepFault): void
 }
@@ -50,9 +52,14 @@ interface EdgeOptions {
 }
 
 /** If the platform has not acted, there is no real answer. Faults then change this made-up answer. */
-const substitute = json(200, {
-  answer: 'The platform has not acted, so this answer is made up.',
-}) as FaultContext['answer']
+const notActed = madeUp('The platform has not acted, so this answer is made up.')
+
+/** A fault that changes a body needs a body. If the real answer has none, the fault changes this made-up answer. */
+const withoutBody = madeUp('The platform has acted. Its real answer has no body, so this answer is made up.')
+
+function madeUp(answer: string): FaultContext['answer'] {
+  return json(200, { answer }) as FaultContext['answer']
+}
 
 export function actAtEdge(
   server: FastifyInstance,
@@ -65,12 +72,13 @@ export function actAtEdge(
   const withFault = new WeakSet<FastifyRequest>()
 
   server.addHook('onRequest', async request => platform.acceptOpaqueToken(request))
+  server.addHook('preHandler', async request => platform.acceptOpaqueToken(request))
 
   server.addHook('preHandler', async (request, reply) => {
     if (orderedFaults.isEmpty()) return
     const taken = await takeFor(request, placesOf(request, listener), 'before')
     if (!taken) return
-    const result = await act(taken, request, reply, substitute)
+    const result = await act(taken, request, reply, notActed)
     if (result === undefined) return
     if (result !== noAnswer) reply.code(result.status).headers(result.headers).send(result.body)
     return goNoFurther()
@@ -85,7 +93,8 @@ export function actAtEdge(
     const taken = await takeFor(request, back ? ['redirect'] : placesOf(request, listener), 'after', back)
     if (!taken) return payload
     const body = await readPayload(payload)
-    const answer = body || back ? { status: reply.statusCode, headers, body } : substitute
+    const isReal = body !== '' || back !== undefined || taken.fault.kind === 'headers'
+    const answer = isReal ? { status: reply.statusCode, headers, body } : withoutBody
     const result = await act(taken, request, reply, answer)
     if (result === undefined) return body
     if (result === noAnswer) return goNoFurther()
@@ -163,7 +172,11 @@ export function actAtEdge(
 function stateReader({ platform, logins, hide }: Pick<EdgeOptions, 'platform' | 'logins' | 'hide'>) {
   return (request: FastifyRequest, state: string, addressBack?: string): boolean => {
     const back = addressBack === undefined ? {} : Object.fromEntries(new URL(addressBack).searchParams)
-    const { state: sent, refresh_token: refreshToken, token } = (request.body ?? {}) as Record<string, unknown>
+    const {
+      state: sent,
+      refresh_token: refreshToken,
+      token,
+    } = (platform.bodyIn(request) ?? {}) as Record<string, unknown>
     const bearer = platform.authorizationIn(request)?.replace(/^\S+\s+/, '')
     const { state: started } = request.query as Record<string, unknown>
     const isSent = [back.state, sent, started].some(one => typeof one === 'string' && hide.hash(one) === state)

@@ -51,6 +51,7 @@ function afterLoss({ place, when }: Happening): string {
   if (place === 'revoke') return 'The client signs the visitor out anyway, and waits only a short time for the answer.'
   if (place === 'metadata' || place === 'keys')
     return 'The client continues with the document that it read before, or tries again later.'
+  if (place === 'me') return 'The client shows the id of the user instead of the name. The visitor stays signed in.'
   if (place === 'api')
     return 'The client repeats a GET at most once. It does not automatically repeat a request with another method, because the platform may already have carried out this request.'
   if (!isWrite) return 'The client tries again at most once. If this fails, it says that it cannot show the page now.'
@@ -59,27 +60,31 @@ function afterLoss({ place, when }: Happening): string {
     : 'The client does not automatically send the request again, because it cannot know whether the platform has carried it out. Instead, the client reads the current data from the platform.'
 }
 
+/** After some answers, no later renewal with the same refresh token can succeed (refused-for-good, no-renewals). */
+const endsIfFinal =
+  'The client ends the session if the status is 404, 405 or 501, or if the error is invalid_grant, unsupported_grant_type or unauthorized_client. After any other answer, it keeps the session and logs the error.'
+
 function afterStatus(happening: Happening): string {
   const { place, fixed } = happening
-  const { listener }: PlaceWords = places[place]
   const status = Number(fixed.status)
+  if (place === 'revoke' || place === 'metadata' || place === 'keys' || place === 'me') return afterLoss(happening)
+  const isTemporary = status === 408 || status === 429 || (status >= 500 && status !== 501)
+  if (place === 'refresh' && !isTemporary) return endsIfFinal
   if (status === 429) return 'The client waits as long as Retry-After says, or tells the visitor when to try again.'
   if (status === 503) return `${afterLoss(happening)} It respects Retry-After.`
   if (status >= 500 || status === 408) return afterLoss(happening)
-  if (status === 401 && listener === 'api')
+  if (place === 'exchange')
+    return `${afterLoss(happening)} It logs the error for its operator, because its own settings may be wrong.`
+  if (status === 401)
     return 'The client renews the access token once and tries once more. If the API also refuses the new token, the visitor signs in again.'
-  if (status === 401 || status === 403)
-    return listener === 'api'
-      ? 'The client says that the visitor does not have the right to do this, and does not try again.'
-      : 'The client logs the error for its operator, because its own settings may be wrong, and does not try again.'
+  if (status === 403)
+    return 'The client says that the visitor does not have the right to do this, and does not try again.'
   if (status === 404 || status === 410)
     return 'The client says that the record no longer exists, and links back to the list.'
   if (status === 409 || status === 412)
     return 'The client reads the newest version, shows it, and keeps the visitor’s input.'
   if (status === 422 || status === 413)
     return 'The client shows each problem next to its field, and keeps the visitor’s input.'
-  if (place === 'refresh')
-    return 'The client ends the session if the error is invalid_grant. After a different error, it keeps the session and logs the error.'
   if (Number.isNaN(status))
     return 'The client trusts the status: it never treats an error as a success, and never automatically repeats a write.'
   return 'The client logs the status and the error code, tells the visitor that the action failed, and does not send the same request again.'
@@ -92,6 +97,18 @@ const limitsTime =
   'The client has a deadline for the whole answer. After the deadline, it says that the platform took too long.'
 const refusesRedirectBack =
   'The client does not send anything to the portal, and does not sign anybody in. It offers to start again.'
+
+function afterParameter({ kind, fixed: { name } }: Happening): string {
+  if (name === 'redirect_uri') return 'The client signs the visitor in, because it does not use this parameter.'
+  if (kind === 'parameter-other' && name === 'subject')
+    return 'The client signs the visitor in, and never uses the subject of the redirect as the identity of the user.'
+  if (kind === 'parameter-other' && name === 'code')
+    return 'The client sends the code to the portal, because it cannot know that the code is wrong. After the refusal, it does not sign anybody in, and offers to start again.'
+  if (name !== undefined || kind === 'parameter-twice') return refusesRedirectBack
+  return kind === 'parameter-other'
+    ? `${refusesRedirectBack} If only the code or the subject is wrong, the client continues, because it cannot know this.`
+    : `${refusesRedirectBack} If the parameter is redirect_uri, the client continues, because it does not use redirect_uri.`
+}
 
 const byKind: Record<string, string | ((happening: Happening) => string)> = {
   reset: afterLoss,
@@ -132,10 +149,10 @@ const byKind: Record<string, string | ((happening: Happening) => string)> = {
   members:
     'The client compares the issuer and the addresses with its settings, and uses only the features that the portal offers.',
 
-  'parameter-missing': refusesRedirectBack,
-  'parameter-other': refusesRedirectBack,
-  'parameter-twice': refusesRedirectBack,
-  'parameter-empty': refusesRedirectBack,
+  'parameter-missing': afterParameter,
+  'parameter-other': afterParameter,
+  'parameter-twice': afterParameter,
+  'parameter-empty': afterParameter,
   error:
     'The client checks the state, says that the login ended, and offers to start again. It escapes all text from the address.',
 

@@ -103,8 +103,10 @@ function opaqueText(form: OpaqueForm): string {
 /** Replaces access tokens with opaque strings, like the tokens of a platform that does not use JWTs. */
 export function createOpaqueTokens() {
   const tokens = new Map<string, string>()
-  /** The Authorization headers that `acceptIn` has replaced. */
-  const sent = new WeakMap<FastifyRequest, string>()
+  /** What the client has sent in the requests that `acceptIn` has changed. */
+  const sent = new WeakMap<FastifyRequest, { authorization?: string; body?: unknown }>()
+  const note = (request: FastifyRequest, values: { authorization?: string; body?: unknown }) =>
+    sent.set(request, { ...sent.get(request), ...values })
   return {
     make(token: string, form: OpaqueForm): string {
       const opaque = opaqueText(form)
@@ -113,26 +115,41 @@ export function createOpaqueTokens() {
       return opaque
     },
 
-    /** If the request contains an opaque token, the platform uses the access token that the opaque token replaces. */
+    /**
+     * If the request contains an opaque token, the platform uses the access token that the opaque token replaces. The
+     * body of a revocation contains the token in the field `token`.
+     */
     acceptIn(request: FastifyRequest): void {
       const { authorization = '' } = request.headers
-      const token = tokens.get(authorization.replace(/^Bearer +/i, ''))
+      const bearer = tokens.get(authorization.replace(/^Bearer +/i, ''))
+      if (bearer !== undefined) {
+        note(request, { authorization })
+        request.headers.authorization = `Bearer ${bearer}`
+      }
+      const { body } = request
+      const token = tokens.get((body as { token?: string } | null | undefined)?.token ?? '')
       if (token === undefined) return
-      sent.set(request, authorization)
-      request.headers.authorization = `Bearer ${token}`
+      note(request, { body })
+      request.body = { ...(body as object), token }
     },
 
     /** Returns the Authorization header as the client has sent it. */
-    sentIn: (request: FastifyRequest): string | undefined => sent.get(request) ?? request.headers.authorization,
+    authorizationIn: (request: FastifyRequest): string | undefined =>
+      sent.get(request)?.authorization ?? request.headers.authorization,
+
+    /** Returns the body as the client has sent it. */
+    bodyIn: (request: FastifyRequest): unknown => sent.get(request)?.body ?? request.body,
 
     /**
-     * Returns the step with the Authorization header that the client sent. The laboratory needs the opaque token in
-     * this header to find the login.
+     * Returns the step with the opaque tokens that the client sent. The laboratory needs these tokens to find the
+     * login.
      */
     showIn(step: Step, request: FastifyRequest): Step {
-      const authorization = sent.get(request)
-      if (authorization === undefined) return step
-      return { ...step, request: { ...step.request, headers: { ...step.request.headers, authorization } } }
+      const values = sent.get(request)
+      if (values === undefined) return step
+      const { authorization, body = step.request.body } = values
+      const headers = { ...step.request.headers, ...(authorization !== undefined && { authorization }) }
+      return { ...step, request: { ...step.request, headers, body } }
     },
   }
 }

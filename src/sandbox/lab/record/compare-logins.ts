@@ -11,9 +11,9 @@ import {
   stepsOf,
 } from './recorded.ts'
 
-/** Whether the step can contain values that the laboratory compares with other logins of the client. */
+/** Whether the step can say something about other logins. */
 export function isCompared({ kind }: RecordedStep): boolean {
-  return kind === 'authorize' || kind === 'exchange'
+  return kind === 'authorize' || kind === 'exchange' || kind === 'metadata'
 }
 
 export type LoginComparison = ReturnType<typeof createLoginComparison>
@@ -39,6 +39,11 @@ export interface OtherLogins {
    */
   signedInAfter(userId: string, time: Date): boolean
   /**
+   * Whether a fault has changed an answer with the portal's metadata in the hour before this time. A client keeps the
+   * metadata for about an hour. These answers belong to no client, so they count for all clients.
+   */
+  hadMetadataFault(time: Date): boolean
+  /**
    * The number of logins in a row that were completed without a call by the client between them. This login counts too.
    * The result is 0 if this login is not one of three that were completed within a minute.
    */
@@ -51,6 +56,7 @@ const fewestInLoop = 3
 const loopMs = 60_000
 /** How many earlier and how many later logins each login is compared with. */
 const mostNeighbours = 25
+const metadataKeptMs = 60 * 60_000
 
 interface Completed {
   login: Login
@@ -78,8 +84,11 @@ export function createLoginComparison() {
    */
   const completed = new Map<string, { byLogin: Map<string, Completed>; inTime?: Completed[] | undefined }>()
   const sessionOfLogin = new Map<string, string>()
+  /** The answers with metadata that a fault changed. The keys are the ids of the logins that contain these steps. */
+  const metadataFaults = new Map<string, RecordedStep[]>()
 
   function forget({ id }: Login): void {
+    metadataFaults.delete(id)
     const session = sessionOfLogin.get(id) ?? ''
     const ofSession = completed.get(session)
     sessionOfLogin.delete(id)
@@ -154,6 +163,9 @@ export function createLoginComparison() {
     /** Call this after the client of a login has changed, or after the login got a step that is compared. */
     update(login: Login): void {
       forget(login)
+      // Steps of the kind `metadata` can also be answers with the portal's keys.
+      const faults = stepsOf(login, 'metadata').filter(({ fault }) => fault?.name.startsWith('metadata-'))
+      if (faults.length > 0) metadataFaults.set(login.id, faults)
       if (login.clientId === undefined) return
       const keys = keysOf(login)
       keysOfLogin.set(login.id, keys)
@@ -190,6 +202,11 @@ export function createLoginComparison() {
           newestSignIns(userIn(login, userId) ?? '').some(
             ({ loginId, at }) => loginId !== login.id && at > time.getTime(),
           ),
+        hadMetadataFault: time =>
+          [...metadataFaults.values()].flat().some(({ at }) => {
+            const ageMs = time.getTime() - at.getTime()
+            return ageMs >= 0 && ageMs < metadataKeptMs
+          }),
         timesInLoop: () => timesInLoop(login),
       }
     },

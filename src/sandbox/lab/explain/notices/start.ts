@@ -66,7 +66,11 @@ export const startNotices: Notice[] = [
     why: 'Without PKCE, an attacker can use a stolen code in another login of the same client.',
     fix: 'Send code_challenge with code_challenge_method=S256 in the login request, and code_verifier in the exchange.',
     reference: 'RFC 7636; RFC 9700 2.1.1',
-    find: login => stepsOf(login, 'authorize').filter(({ request }) => !firstOf(request.query, 'code_challenge')),
+    // A fault may have hidden from the client that the portal offers PKCE.
+    find: (login, others) =>
+      stepsOf(login, 'authorize').filter(
+        ({ request, at }) => !firstOf(request.query, 'code_challenge') && !others.hadMetadataFault(at),
+      ),
   },
   {
     id: 'repeated-verifier',

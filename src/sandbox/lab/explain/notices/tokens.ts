@@ -101,7 +101,12 @@ export const tokenNotices: Notice[] = [
       // them.
       if (others.timesInLoop() > 0) return []
       if (given?.about.userId === undefined || stepsOf(login, 'revoke').length > 0) return []
+      // After these refusals, the tokens no longer work, so the client does not have to revoke them.
+      const lastRenewal = stepsOf(login, 'refresh').at(-1)?.reason
+      if (lastRenewal === 'refresh-token-expired' || lastRenewal === 'refresh-token-used') return []
       const lastUse = login.steps.at(-1)!.at
+      // A fault may have hidden the address of the revocation from the client.
+      if (others.hadMetadataFault(lastUse)) return []
       return others.signedInAfter(given.about.userId, lastUse) ? [given] : []
     },
   },
