@@ -5,6 +5,7 @@ import t from 'tap'
 import { watchAnswers } from '../../src/conformance/answer-watch.ts'
 import type { HttpExchange, Page } from '../../src/conformance/browser/browser.ts'
 import { checks } from '../../src/conformance/checks.ts'
+import type { CheckContext } from '../../src/conformance/context.ts'
 import { waitedMs } from '../../src/conformance/findings.ts'
 import type { Result } from '../../src/conformance/result.ts'
 import { type Behaviour, correct } from './clients/behaviour.ts'
@@ -343,6 +344,25 @@ t.test('the property waitedMs does not include the time between two requests of 
   } as unknown as Page
   t.equal(waitedMs(page), 50)
   t.end()
+})
+
+t.test('the check `list-5000` does not count the time in which the suite reads the long page', async t => {
+  const now = performance.now
+  t.teardown(() => {
+    performance.now = now
+  })
+  const page = { status: 200, url: 'http://localhost/', trail: [{ durationMs: 20 }] }
+  const visit = async () => {
+    performance.now = () => now.call(performance) + 60_000
+    return page
+  }
+  const context = {
+    settings: { page: '/' },
+    url: () => page.url,
+    signedIn: async () => ({ browser: { newTab: () => ({ visit }) } }),
+    order: async () => {},
+  }
+  await t.resolves(checks.find(({ id }) => id === 'list-5000')!.run(context as unknown as CheckContext))
 })
 
 t.test('if a client answers a form with status 500, the advice in `fix` is only about this error', async t => {

@@ -102,9 +102,9 @@ function withoutNumbers(value: string): string {
 /**
  * Returns whether the cookies contain the token. To find this out, runs another login with a longer token. The cookies
  * contain the token if they are then longer than the cookies of `usual`, a login with the usual token. The length of
- * one cookie proves nothing, because even the id of a session can be a long sealed value. `longerTokens` contains
- * faults that make the token longer. The client may refuse long tokens, so the function uses the first fault after which
- * the visitor is signed in. Ends the check if the client refuses all these tokens.
+ * one cookie proves nothing, because even the id of a session can be a long sealed value. `longerTokens`: faults that
+ * make the token longer, with the longest token first. A client may refuse a long token, so the first fault after which
+ * the visitor is signed in decides. Ends the check if the client refuses all these tokens.
  */
 async function growsWith(
   context: CheckContext,
@@ -378,8 +378,8 @@ export const cookie: CheckDefinition[] = [
         trail.push(...(await visitPage(context, browser)).page.trail)
       }
       const session = context.settings.page && (await openSession(context).catch(passUndecided))
-      // Without a session, the suite cannot tell which cookies belong to it. Other cookies, such as a cookie for the
-      // language, may be in a cache.
+      // A cache may keep other cookies, such as a cookie for the language. If the suite cannot find the session, the
+      // check judges all cookies.
       const judged = session
         ? [...cookiesOf([...start.page.trail, landed.trail[0]!]), ...session.cookies]
         : cookiesOf(trail)
