@@ -51,13 +51,16 @@ const parameters = [
 
 const evil = 'evil.example'
 
-/** Finds the sign-out form. If visitors sign out with a link, returns a form that opens the link. */
+/**
+ * Finds the sign-out form. If visitors sign out with a link, returns a form that opens the link. The returned page has
+ * no Content-Security-Policy, because the policy of the client's page may stop the redirect that the check looks for.
+ */
 async function openSignOutForm(context: CheckContext, browser: Browser, landed: Page) {
   const { method, path } = context.settings.logout!
   const found = await findSignOut(context, browser, landed)
-  if (found?.form) return { page: found.page, form: found.form }
   const action = found?.link?.url ?? context.url(path)
   const page = browser.show(found?.page.url ?? context.url('/'), formHtml(action, method))
+  if (found?.form) return { page, form: found.form }
   // A browser replaces the query of the address with the fields of a GET form.
   const query = [...new URL(action).searchParams].map(([name, value]) => ({ name, type: 'hidden', values: [value] }))
   return { page, form: { ...page.forms[0]!, controls: [...query, ...page.forms[0]!.controls] } }
