@@ -5,6 +5,7 @@ import t from 'tap'
 import { watchAnswers } from '../../src/conformance/answer-watch.ts'
 import type { HttpExchange, Page } from '../../src/conformance/browser/browser.ts'
 import { checks } from '../../src/conformance/checks.ts'
+import type { CheckContext } from '../../src/conformance/context.ts'
 import { waitedMs } from '../../src/conformance/findings.ts'
 import type { Result } from '../../src/conformance/result.ts'
 import { type Behaviour, correct } from './clients/behaviour.ts'
@@ -27,7 +28,7 @@ import { buildOtherClient, otherClientOptions } from './clients/other-client.ts'
 import { page } from './clients/pages.ts'
 import { cookieOf, isCreation, isCreationForm } from './clients/requests.ts'
 import { sessionsAtServer } from './clients/server-sessions.ts'
-import { type Answer, type Login, Refusal, type Settings } from './clients/visit.ts'
+import { type Answer, type Login, PlatformError, Refusal, type Settings } from './clients/visit.ts'
 import { openStage } from './support/stage.ts'
 
 const stage = await openStage()
@@ -343,6 +344,25 @@ t.test('the property waitedMs does not include the time between two requests of 
   } as unknown as Page
   t.equal(waitedMs(page), 50)
   t.end()
+})
+
+t.test('the check `list-5000` does not count the time in which the suite reads the long page', async t => {
+  const now = performance.now
+  t.teardown(() => {
+    performance.now = now
+  })
+  const page = { status: 200, url: 'http://localhost/', trail: [{ durationMs: 20 }] }
+  const visit = async () => {
+    performance.now = () => now.call(performance) + 60_000
+    return page
+  }
+  const context = {
+    settings: { page: '/' },
+    url: () => page.url,
+    signedIn: async () => ({ browser: { newTab: () => ({ visit }) } }),
+    order: async () => {},
+  }
+  await t.resolves(checks.find(({ id }) => id === 'list-5000')!.run(context as unknown as CheckContext))
 })
 
 t.test('if a client answers a form with status 500, the advice in `fix` is only about this error', async t => {
@@ -895,5 +915,97 @@ t.test(
       'query-slow-values',
     )
     for (const [id, { verdict, reason }] of Object.entries(found)) t.equal(verdict, 'passed', `${id}: ${reason}`)
+  },
+)
+
+/** Seals with an additional value, so that the decoded bytes of the cookie have this remainder when divided by three. */
+const sealedTo = (remainder: number, encode: (bytes: Buffer) => string): Partial<Behaviour> => ({
+  seal(visit, name, value) {
+    const sealed = (pad: string) => Buffer.from(correct.seal(visit, name, { value, pad }), 'base64url')
+    return encode(['', 'x', 'xx'].map(sealed).find(bytes => bytes.length % 3 === remainder)!)
+  },
+  unseal: (visit, name, text) => (correct.unseal(visit, name, text) as { value: unknown } | undefined)?.value,
+})
+
+for (const [what, change] of [
+  ['one more character than the value has', sealedTo(0, bytes => bytes.toString('base64url'))],
+  ['text after the padding', sealedTo(1, bytes => bytes.toString('base64'))],
+] as const)
+  t.test(`if the decoder of a sealed cookie ignores ${what}, the check \`cookie-cut\` passes`, async t => {
+    const { 'cookie-cut': result } = await judge(change, 'cookie-cut')
+    t.equal(result?.verdict, 'passed', `${result?.reason}`)
+  })
+
+t.test('if expires_in is not a number above 0, a client that uses a fixed lifetime passes', async t => {
+  const ids = checks.filter(({ rule }) => rule === 'CL-19').map(({ id }) => id)
+  const found = await judge(
+    { lifetime: value => (typeof value === 'number' && value > 0 ? correct.lifetime(value) : 3600) },
+    ...ids,
+  )
+  for (const id of ids) t.match(found[id]?.verdict, /^(passed|not applicable)$/, `${id}: ${found[id]?.reason}`)
+})
+
+t.test(
+  'if a client keeps its sessions at the server and refuses long tokens, no check requires a lifetime of its cookies',
+  async t => {
+    const refusesLongTokens: Partial<Behaviour> = {
+      ...sessionsAtServer,
+      keepSession(visit, tokens) {
+        const session = sessionsAtServer.keepSession(visit, tokens)
+        visit.setCookies = visit.setCookies.map(line => line.replace(/; Max-Age=[1-9]\d*/, ''))
+        return session
+      },
+      readTokens(visit, answer) {
+        if (`${answer.access_token}`.length > 2048 || `${answer.refresh_token}`.length > 512)
+          throw new PlatformError(502)
+        return correct.readTokens(visit, answer)
+      },
+    }
+    const found = await judge(refusesLongTokens, 'cookie-max-age', 'cookie-refresh-age')
+    for (const result of Object.values(found))
+      t.match(result, { verdict: 'not applicable', reason: /does not make the cookies longer/ }, result.id)
+  },
+)
+
+t.test("if only the client's own pages may show a page in a frame, the check `callback-not-framed` passes", async t => {
+  const found = await judge(
+    headersWith(({ settings }) => ({
+      'content-security-policy': `default-src 'none'; frame-ancestors ${settings.publicUrl}`,
+      'x-frame-options': undefined,
+    })),
+    'callback-not-framed',
+  )
+  t.match(found, { 'callback-not-framed': { verdict: 'passed' } })
+})
+
+t.test(
+  'if the page for a failed login has a form instead of a link, and the form keeps the return address, the checks `return-after-…` pass',
+  async t => {
+    const ids = ['declined', 'declined-bare', 'error', 'failed-exchange'].map(id => `return-after-${id}`)
+    const found = await judge(
+      bodyWith(body =>
+        body.replace(/<a href="\/login\?returnTo=([^"]*)">Sign in<\/a>/, (_, address: string) => {
+          const field = `<input type="hidden" name="returnTo" value="${correct.html(decodeURIComponent(address))}">`
+          return `<form action="/login">${field}<button>Sign in</button></form>`
+        }),
+      ),
+      ...ids,
+    )
+    for (const id of ids) t.equal(found[id]?.verdict, 'passed', `${id}: ${found[id]?.reason}`)
+  },
+)
+
+t.test(
+  'if a client answers each form without a token with status 400, the checks of invalid headers send a GET and pass',
+  async t => {
+    const found = await judge(
+      {
+        aroundRequest: async (visit, next) =>
+          visit.method === 'POST' ? page(visit, 400, 'The token of the form is missing', '') : next(),
+      },
+      'raw-two-lengths',
+      'raw-space-before-colon',
+    )
+    for (const { id, verdict, reason } of Object.values(found)) t.equal(verdict, 'passed', `${id}: ${reason}`)
   },
 )

@@ -517,13 +517,13 @@ t.test('if a check of an advice rule is undecided or was not run, the JUnit repo
 })
 
 t.test('for each failure, every report shows the id, the source and the sentence of the rule', async t => {
-  const [failed] = await runAll([check('a', broken[0]!.run, { rule: 'CL-03' })])
-  const shown = 'Origin: RFC 9700, section 2.1, "one-time use CSRF tokens'
+  const [failed] = await runAll([check('a', broken[0]!.run, { rule: 'CL-21' })])
+  const shown = 'Origin: RFC 9700, section 2.1, "Clients MUST prevent'
   const own = { ...report, results: [failed!], outcome: { ...nothing, failed: [failed!] } }
   t.match(describeFailure(failed!, 'run'), shown)
   t.match(toJunit(own), shown.replaceAll('"', '&quot;'))
   t.match(toHtml(own), shown.replaceAll('"', '&quot;'))
-  t.match(JSON.parse(toJson(own)).checks[0].rule, { id: 'CL-03', level: 'MUST', source: 'RFC 9700, section 2.1' })
+  t.match(JSON.parse(toJson(own)).checks[0].rule, { id: 'CL-21', level: 'MUST', source: 'RFC 9700, section 2.1' })
 })
 
 t.test(

@@ -55,6 +55,10 @@ t.test(
   },
 )
 
+t.test('no rule about the state names an RFC that requires it only of clients without PKCE', async t => {
+  for (const id of ['CL-03', 'CL-05'] as const) t.equal(originOf(rules[id]), 'decision of this project', id)
+})
+
 t.test('the texts `why` and `fix` of a check do not name an RFC, because the rule names the source', async t => {
   for (const { id, why, fix } of checks) t.notMatch(`${why} ${fix}`, /\bRFC ?\d|ASVS|OWASP|CVE-|CWE-/, id)
 })
@@ -67,5 +71,5 @@ t.test('the origin of a rule from ASVS contains the ASVS version', async t => {
 t.test('the list of checks shows the rule of each check, and the level, sentence and origin of this rule', async t => {
   const list = listChecks(checks)
   t.match(list, /\| `state-other-browser` \| MUST \| .* \| \[`CL-03`\]\(reference\/platform\.md#cl-03\) \|/)
-  t.match(list, /\| \[`CL-03`\]\(.*\) \| MUST \| .* \| RFC 9700, section 2\.1: “one-time use CSRF tokens/)
+  t.match(list, /\| \[`CL-21`\]\(.*\) \| MUST \| .* \| RFC 9700, section 2\.1: “Clients MUST prevent/)
 })

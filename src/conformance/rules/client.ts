@@ -137,11 +137,9 @@ export const metadata = {
 export const callback = {
   'callback-code': platform('The client refuses a callback that has neither a code nor an error.'),
   'callback-required-parameters': should(platform('The client refuses a callback without code, subject or client_id.')),
-  'CL-03': rfc(
-    9700,
-    '2.1',
+  // RFC 9700, section 2.1, requires CL-03 and CL-05 only of clients without PKCE.
+  'CL-03': decision(
     'A state is bound to the browser that started the login. The client refuses this state if it comes from another browser.',
-    'one-time use CSRF tokens carried in the state parameter that are securely bound to the user agent MUST be used for CSRF protection',
   ),
   'CL-04': rfc(
     6749,
@@ -149,11 +147,8 @@ export const callback = {
     'The client checks the state of a callback before it sends a request to the portal. The client refuses a state that is missing, empty, repeated, wrong or expired.',
     'The client MUST implement CSRF protection for its redirection URI.',
   ),
-  'CL-05': rfc(
-    9700,
-    '2.1',
+  'CL-05': decision(
     'After a successful login, the state of this login is no longer valid. If a login has its own cookie, the answer to the callback deletes this cookie, whether the login succeeded or not.',
-    'one-time use CSRF tokens carried in the state parameter that are securely bound to the user agent MUST be used for CSRF protection',
   ),
   'state-once-after-failure': should(
     rfc(

@@ -112,29 +112,59 @@ export function formAtReplica({ settings }: CheckContext, { form, values }: Open
 export const textFieldsOf = ({ controls }: Form): Control[] =>
   controls.filter(({ type }) => type === 'text' || type === 'textarea')
 
+const isHidden = ({ type }: Control) => type === 'hidden'
+
+/** Returns the form without its hidden fields. */
+export function withoutHidden(form: Form): Form {
+  const hidden = new Set(form.controls.filter(isHidden).map(({ name }) => name))
+  return {
+    ...form,
+    fields: form.fields.filter(([name]) => !hidden.has(name)),
+    controls: form.controls.filter(({ name }) => !hidden.has(name)),
+  }
+}
+
 /**
- * Returns the visitor's form with the hidden fields of the attacker's own form. An attacker on another site knows only
- * these hidden fields.
+ * Returns the visitor's form with the address and the hidden fields of the attacker's own form. An attacker on another
+ * site knows only these. The result contains nothing else that could be a token of the visitor: neither the query of
+ * the visitor's address, nor the names of the visitor's hidden fields.
  */
 export function forge(own: Form, visitors: Form): Form {
+  const typed = withoutHidden(visitors)
+  const hidden = own.controls.filter(isHidden)
   const theirs = new Map(own.fields)
-  const swap = ([name, value]: [string, string]): [string, string] => [name, theirs.get(name) ?? value]
   return {
-    ...visitors,
-    fields: visitors.fields.map(swap),
-    controls: visitors.controls.map(control =>
-      control.type === 'hidden' ? { ...control, values: [theirs.get(control.name) ?? ''] } : control,
+    ...typed,
+    action: own.action,
+    fields: [
+      ...hidden.flatMap(({ name, values }) => values.map((value): [string, string] => [name, value])),
+      ...typed.fields.map(([name, value]): [string, string] => [name, theirs.get(name) ?? value]),
+    ],
+    controls: [...hidden, ...typed.controls],
+  }
+}
+
+/**
+ * Returns the form with one id in place of another, in its address and in its hidden fields. An attacker may know the
+ * ids of the visitor's group and applications.
+ */
+export function replaceId(form: Form, from: string, to: string): Form {
+  const replace = (text: string) => text.replaceAll(from, to)
+  return {
+    ...form,
+    action: replace(form.action),
+    controls: form.controls.map(control =>
+      isHidden(control) ? { ...control, values: control.values.map(replace) } : control,
     ),
   }
 }
 
 /** Returns the form that an attacker can send. This form contains the hidden tokens of the attacker's own session. */
-export async function attackersForm(context: CheckContext, visitors: Form): Promise<Form> {
+export async function attackersForm(context: CheckContext, { form, person }: OpenForm): Promise<Form> {
   const attacker = await context.otherPerson()
   const { browser } = await context.signedIn({ person: attacker })
-  const page = await browser.visit(context.url(context.settings.create))
-  const own = page.forms.find(({ action }) => action === visitors.action) ?? visitors
-  return forge(own, visitors)
+  const own = await openFormIn(context, browser, attacker)
+  return forge(replaceId(own.form, attacker.groupId, person.groupId), form)
 }
 
 /** Whether this is the Create call, whatever the API answered. */

@@ -33,6 +33,14 @@ export function leadsToScript(answer: Answer, script: string): boolean {
     .some(address => runsCode(address) && address.includes(script))
 }
 
+/**
+ * Returns the address of the first link or refresh of the page that leads to this host. The browser does not follow a
+ * refresh with a long delay by itself.
+ */
+export function addressOn({ links, refresh }: Page, host: string): string | undefined {
+  return [...links, ...(refresh ? [refresh] : [])].find(({ url }) => URL.parse(url)?.hostname === host)?.url
+}
+
 /** A page and the answers that led to it. The page at the callback, for example, leads to the next page at once. */
 const withTrail = (answer: Answer): Answer[] => ('trail' in answer ? [answer, ...answer.trail] : [answer])
 

@@ -55,11 +55,16 @@ function lastSet(trail: HttpExchange[]): Map<string, SessionCookie> {
   return found
 }
 
-/** Whether this cookie alone keeps the visitor signed in, or the visitor is signed out without it. */
-export async function isSession(context: CheckContext, browser: Browser, name: string): Promise<boolean> {
+/** Whether this cookie keeps the visitor signed in without the other cookies of the client. */
+export async function signsInAlone(context: CheckContext, browser: Browser, name: string): Promise<boolean> {
   const alone = browser.copy()
   for (const cookie of ownCookies(context, alone)) if (cookie !== name) alone.cookies.delete(cookie)
-  if (await context.isSignedIn(alone)) return true
+  return context.isSignedIn(alone)
+}
+
+/** Whether this cookie alone keeps the visitor signed in, or the visitor is signed out without it. */
+export async function isSession(context: CheckContext, browser: Browser, name: string): Promise<boolean> {
+  if (await signsInAlone(context, browser, name)) return true
   const without = browser.copy()
   without.cookies.delete(name)
   return !(await context.isSignedIn(without))

@@ -1,6 +1,7 @@
 // Signs out as a visitor does, and makes the form with which another site tries to sign a visitor out.
 import type { Browser, HttpExchange, Page } from '../browser/browser.ts'
 import type { Form } from '../browser/form.ts'
+import type { Link } from '../browser/page.ts'
 import { NotApplicable, Undecided } from '../check.ts'
 import type { CheckContext } from '../context.ts'
 import { setCookiesOf, statusOf } from '../findings.ts'
@@ -22,6 +23,30 @@ export async function openSignOut(
   landed?: Page,
 ): Promise<() => Promise<Page>> {
   const { method, path } = context.settings.logout!
+  const found = await findSignOut(context, browser, landed)
+  if (found) {
+    const { page, form, link } = found
+    if (form) return () => browser.submit(page, form, {}, context.beforePortal)
+    return () => browser.visit(link!, { from: page, ...context.beforePortal })
+  }
+  return async () => {
+    const own = browser.show(context.url('/'), formHtml(context.url(path), method))
+    const page = await browser.submit(own, own.forms[0]!, {}, context.beforePortal)
+    if ([400, 403, 419, 422].includes(page.status))
+      throw new Undecided(
+        `No page has a form for ${path}. The suite sent a form without hidden fields, and the client refused it with status ${page.status}.`,
+      )
+    return page
+  }
+}
+
+/** Looks for the form or link with which a visitor signs out. Returns undefined if no page has one. */
+export async function findSignOut(
+  context: CheckContext,
+  browser: Browser,
+  landed?: Page,
+): Promise<{ page: Page; form: Form | undefined; link: Link | undefined } | undefined> {
+  const { method, path } = context.settings.logout!
   const address = context.url(path)
   const { page: behind, create, login } = context.settings
   const waiting = [behind, '/', landed?.url, create].flatMap(one => (one ? [context.url(one)] : []))
@@ -31,20 +56,11 @@ export async function openSignOut(
     seen.add(url.split(/[?#]/)[0]!)
     const page = await browser.visit(url, context.beforePortal)
     const form = signOutFormOf(context, page)
-    if (form) return () => browser.submit(page, form, {}, context.beforePortal)
     const link = page.links.find(({ url }) => method === 'GET' && isSame(url, address))
-    if (link) return () => browser.visit(link, { from: page, ...context.beforePortal })
+    if (form || link) return { page, form, link }
     waiting.push(...page.links.map(({ url }) => url).filter(url => url.startsWith(context.url('/'))))
   }
-  return async () => {
-    const own = browser.show(context.url('/'), formHtml(address, method))
-    const page = await browser.submit(own, own.forms[0]!, {}, context.beforePortal)
-    if ([400, 403, 419, 422].includes(page.status))
-      throw new Undecided(
-        `No page has a form for ${path}. The suite sent a form without hidden fields, and the client refused it with status ${page.status}.`,
-      )
-    return page
-  }
+  return undefined
 }
 
 /** Finds the sign-out form on the page. */

@@ -1,17 +1,19 @@
 // Tests that correct clients fail no check. This file judges the small client, command.test.ts judges the client of
 // this project, and right-clients.ci.ts judges a client that is built differently.
-import { randomUUID } from 'node:crypto'
+import { createHmac, randomUUID } from 'node:crypto'
 import t, { type Test } from 'tap'
 import { checks } from '../../../src/conformance/checks.ts'
 import type { Result } from '../../../src/conformance/result.ts'
 import { openStage, type Stage } from '../support/stage.ts'
 import { type Behaviour, correct } from './behaviour.ts'
-import { answerWith, crashIf, exchangeWith, startWith, withStyle } from './changes.ts'
+import { answerWith, bodyWith, crashIf, exchangeWith, headersWith, startWith, withStyle } from './changes.ts'
 import { buildClient } from './client.ts'
 import { buildFaultyClient } from './faulty-client.ts'
 import { metadataReader } from './mistakes/metadata.ts'
 import { inTurn } from './mistakes/raw-requests.ts'
+import { goOn } from './pages.ts'
 import { seal, unseal } from './seal.ts'
+import { Refusal, type Visit } from './visit.ts'
 
 /** A list of groups in which nothing is selected at first. */
 const groupList = (options: string) =>
@@ -323,5 +325,109 @@ t.test(
       checks.filter(({ id }) => id === 'cookie-max-age' || id === 'cookie-refresh-age'),
     )
     t.same(results.filter(isBlamed).map(tell), [])
+  },
+)
+
+/** The token of a form, which is bound to the visitor. */
+const formToken = (visit: Visit) =>
+  createHmac('sha256', visit.settings.key)
+    .update(`${correct.readSession(visit)?.visitor}`)
+    .digest('hex')
+
+const ownForms = /<form method="post" action="\/(?!logout)[^"]*/g
+
+/** Protects each form only by a token. `isSent` returns true if the request contains the token. */
+const protectedByToken = (
+  addToken: (body: string, token: string) => string,
+  isSent: (visit: Visit, form: URLSearchParams, token: string) => boolean,
+): Partial<Behaviour> => ({
+  isFromHere: visit => visit.url.pathname !== '/logout' || correct.isFromHere(visit),
+  isFormOf: () => true,
+  isUseOf: () => true,
+  ...bodyWith((body, visit) => addToken(body, formToken(visit))),
+  formOf(visit, body) {
+    if (visit.url.pathname === '/logout') return body
+    const form = new URLSearchParams(body)
+    const token = formToken(visit)
+    if (!isSent(visit, form, token)) throw new Refusal(403, 'This form was not sent from here.')
+    form.delete(token)
+    return `${form}`
+  },
+})
+
+const tokenPlaces: Record<string, Partial<Behaviour>> = {
+  'in the address of the form': protectedByToken(
+    (body, token) => body.replace(ownForms, `$&?csrf=${token}`),
+    ({ query }, _form, token) => query.get('csrf') === token,
+  ),
+  'as the name of a field': protectedByToken(
+    (body, token) => body.replace(ownForms, `$&"><input type="hidden" name="${token}" value="1`),
+    (_visit, form, token) => form.has(token),
+  ),
+}
+
+for (const [place, change] of Object.entries(tokenPlaces))
+  t.test(`if a client protects its forms only by a token ${place}, no check of forged forms fails`, async t => {
+    const stage = await openStage()
+    t.teardown(stage.close)
+    const results = await stage.judge(
+      settings => buildClient(settings, { ...correct, ...change }),
+      checks.filter(({ id }) =>
+        /^(create-(cross-site|same-site|forged-.*)|raw-create-(similar-origin|without-origin)|(other-)?forms-forged)$/.test(
+          id,
+        ),
+      ),
+    )
+    t.same(results.filter(isBlamed).map(tell), [])
+    t.ok(results.filter(({ verdict }) => verdict === 'passed').length >= 12)
+  })
+
+t.test(
+  'if a client splits its session and keeps the number of parts in another cookie, the check `cookie-unguessable` passes',
+  async t => {
+    const name = correct.sessionCookie
+    const result = await judgeChange(
+      t,
+      {
+        setCookie(visit, key, value, attributes) {
+          const sealed = correct.seal(visit, key, value)
+          const middle = Math.ceil(sealed.length / 2)
+          visit.setCookies.push(
+            `${key}=chunks-2; ${attributes}`,
+            `${key}C1=${sealed.slice(0, middle)}; ${attributes}`,
+            `${key}C2=${sealed.slice(middle)}; ${attributes}`,
+          )
+        },
+        readCookies(header) {
+          const cookies = new Map(correct.readCookies(header))
+          if (cookies.has(name)) cookies.set(name, `${cookies.get(`${name}C1`)}${cookies.get(`${name}C2`)}`)
+          return [...cookies]
+        },
+        // With a renewal, the visitor would stay signed in without the number of parts.
+        readRefresh: () => undefined,
+      },
+      'cookie-unguessable',
+    )
+    t.equal(tell(result), 'cookie-unguessable passed: ')
+  },
+)
+
+t.test(
+  'if the page after a login sets a cookie for the language, and caches may keep this page, the check `cookie-answers-not-kept` passes',
+  async t => {
+    const isStartPage = ({ url }: Visit) => url.pathname === '/'
+    const result = await judgeChange(
+      t,
+      {
+        ...headersWith(visit => (isStartPage(visit) ? { 'cache-control': undefined } : {})),
+        afterLogin: visit => goOn(visit, '/'),
+        async aroundRequest(visit, next) {
+          if (isStartPage(visit)) visit.setCookies.push('lang=en; Path=/')
+          return next()
+        },
+      },
+      'cookie-answers-not-kept',
+    )
+    t.equal(tell(result), 'cookie-answers-not-kept passed: ')
   },
 )

@@ -5,7 +5,7 @@ import { type CheckDefinition, Undecided } from '../../check.ts'
 import { readStart } from '../../context.ts'
 import { expect, fail, headerOf, setCookiesOf } from '../../findings.ts'
 import { beginLogin, cookieHeader, errorCallback, followCallback, navigationHeaders } from '../../steps/callback.ts'
-import { leadsToScript, runsScript } from '../../steps/page-content.ts'
+import { addressOn, leadsToScript, runsScript } from '../../steps/page-content.ts'
 import { returnNames } from '../../steps/return-names.ts'
 import { readSetCookie } from '../../steps/set-cookies.ts'
 
@@ -222,8 +222,8 @@ function isEvil({ hostname }: URL): boolean {
 
 function expectHere(page: Page, what: string): void {
   expect(page.stoppedAt === undefined, `After ${what}, the client sends the browser to ${page.stoppedAt}.`, page)
-  const link = page.links.find(({ url }) => URL.canParse(url) && isEvil(new URL(url)))
-  expect(!link, `After ${what}, the page links to ${link?.url}, an address from the query.`, page)
+  const address = addressOn(page, 'evil.example')
+  expect(!address, `After ${what}, the page leads to ${address}, an address from the query.`, page)
 }
 
 function expectEscaped(page: Page, name: string): void {

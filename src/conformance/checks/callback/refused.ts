@@ -14,6 +14,7 @@ import {
   requireExchange,
   typedAddress,
 } from '../../steps/callback.ts'
+import { isNotFramed } from '../../steps/frames.ts'
 import { foreignLoads, isBareFailure } from '../../steps/page-content.ts'
 import { refusedCallbacks } from '../../steps/refused-callbacks.ts'
 
@@ -175,10 +176,8 @@ export const refused: CheckDefinition[] = [
         const { response } = answer
         if (!('status' in response) || response.status !== 200) continue
         if (!/html/i.test(headerOf(answer, 'content-type') ?? '')) continue
-        const policy = headerOf(answer, 'content-security-policy') ?? ''
         expect(
-          /deny|sameorigin/i.test(headerOf(answer, 'x-frame-options') ?? '') ||
-            /frame-ancestors\s+'(none|self)'/i.test(policy),
+          isNotFramed(name => headerOf(answer, name), context.settings.client),
           `Another site can show ${new URL(answer.request.url).pathname} in a frame.`,
           answer,
         )

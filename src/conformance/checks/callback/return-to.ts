@@ -1,5 +1,6 @@
 // Tests the page to which the client sends the visitor after the login, if the client has a parameter for this page.
 import type { Browser, Page } from '../../browser/browser.ts'
+import { encodeForm } from '../../browser/encode-form.ts'
 import { type CheckDefinition, NotApplicable, passNotApplicable, Undecided } from '../../check.ts'
 import { type CheckContext, readStart, type Start, startIn } from '../../context.ts'
 import { describePage, expect, expectSignedIn, expectWithFix, headerOf, statusOf } from '../../findings.ts'
@@ -11,7 +12,7 @@ import {
   requireExchange,
   typedAddress,
 } from '../../steps/callback.ts'
-import { endIfScripted, leadsToScript, runsScript } from '../../steps/page-content.ts'
+import { addressOn, endIfScripted, leadsToScript, runsScript } from '../../steps/page-content.ts'
 import { returnNames } from '../../steps/return-names.ts'
 import { plant, requireFaultyExchange, signedInIfPossible } from '../../steps/sessions.ts'
 import { decodeSafely } from '../../steps/set-cookies.ts'
@@ -335,7 +336,8 @@ export const returnTo: CheckDefinition[] = [
         const { browser, start, callback } = await beginLogin(context, wanted)
         const page = await fail(context, browser, { start, callback })
         const link = page.links.find(({ url }) => isSame(url, context.url(login)) || url === there)
-        const next = await context.startLogin(browser, link?.url)
+        const form = page.forms.find(({ method, action }) => method === 'GET' && isSame(action, context.url(login)))
+        const next = await context.startLogin(browser, link?.url ?? (form && encodeForm(form).url))
         const end = await followCallback(context, browser, await context.authorize(next))
         expect(end.url === there, `The next login led to ${end.url} instead of ${there}.`, page, end)
       },
@@ -593,13 +595,13 @@ async function finish(
 }
 
 /**
- * Fails if the page is on another site, or has a link to another site or to a script. The portal does not count as
- * another site.
+ * Fails if the page is on another site, or has a link or a refresh to another site or to a script. The portal does not
+ * count as another site.
  */
 function expectAtHome({ platform }: CheckContext, page: Page): void {
   const isPortal = page.stoppedAt?.startsWith(platform.portalUrl)
   expect(!page.stoppedAt || isPortal, `The client sent the browser to another site: ${page.stoppedAt}.`, page)
-  const link = page.links.find(({ url }) => URL.canParse(url) && new URL(url).hostname === 'evil.example')
-  expect(!link, `The page links to another site: ${link?.url}.`, page)
+  const address = addressOn(page, evil)
+  expect(!address, `The page leads to another site: ${address}.`, page)
   expect(!leadsToScript(page, 'alert(1)'), 'The page has a link that runs a script.', page)
 }

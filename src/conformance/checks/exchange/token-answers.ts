@@ -401,28 +401,6 @@ export const tokenAnswers: CheckDefinition[] = [
       )
     },
   },
-  ...['negative', 'zero'].map(
-    (fault): CheckDefinition => ({
-      id: `token-answer-over-${fault}`,
-      title: `If the expires_in of an access token is ${fault}, the client does not use this token`,
-      rule: 'CL-19',
-      why: 'Such a token has already expired. A client that assumes another lifetime continues a session that the portal has ended.',
-      fix: 'Refuse the login with a page that offers to sign in again, or renew the token before you use it.',
-      needs: ['page'],
-      async run(context) {
-        const { browser } = await loginWith(context, `expires-in-${fault}`)
-        const { page, steps } = await visitPage(context, browser)
-        if (context.arrived('refresh').length > 0) return
-        const call = steps.find(({ kind, response }) => kind === 'api' && response.status < 400)
-        expect(
-          !call,
-          'For the next page, the client called the API with the expired token.',
-          page,
-          ...(call ? [call] : []),
-        )
-      },
-    }),
-  ),
   {
     id: 'token-answer-unknown-member',
     title: 'If the token response has an unknown JSON member, the visitor is still signed in',

@@ -22,8 +22,9 @@ import {
   worksFromItsPage,
 } from '../../steps/application-pages.ts'
 import { redirectUri } from '../../steps/applications.ts'
-import { findCreateForm, forge, textFieldsOf } from '../../steps/create-form.ts'
+import { findCreateForm, forge, replaceId, textFieldsOf, withoutHidden } from '../../steps/create-form.ts'
 import { runsScript } from '../../steps/page-content.ts'
+import { isSame } from '../../steps/sign-out.ts'
 import { isCallWithToken } from '../../tokens.ts'
 
 const needs: Check['needs'] = ['page']
@@ -178,12 +179,13 @@ export const changing: CheckDefinition[] = [
       const forms = formsAbout(context, await openPagesAbout(context, application), id)
       if (forms.length === 0) throw new NotApplicable('no page about an application has a form')
       const other = await openWithApplication(context, {}, await context.otherPerson())
-      const theirs = formsAbout(context, await openPagesAbout(context, other), other.id)
+      const theirs = formsAbout(context, await openPagesAbout(context, other), other.id).map(({ form }) =>
+        replaceId(form, other.id, id),
+      )
       let works = 0
       for (const found of forms) {
         const { form } = found
-        const attackers = theirs.find(({ form: { action } }) => action.replaceAll(other.id, id) === form.action)
-        for (const forged of forgeriesOf(form, attackers?.form))
+        for (const forged of forgeriesOf(form, theirs))
           for (const headers of foreignHeaders(context)) {
             const before = context.arrived('api')
             const { answer } = await sendForm(context, browser, forged, headers)
@@ -215,12 +217,12 @@ export const changing: CheckDefinition[] = [
     async run(context) {
       const other = await openOtherForms(context, await context.otherPerson())
       const own = await openOtherForms(context, await context.otherPerson())
+      const theirs = other.forms.map(({ form }) => replaceId(form, other.person.groupId, own.person.groupId))
       let works = 0
       for (const { page, form } of own.forms) {
         const values = Object.fromEntries(textFieldsOf(form).map(({ name }) => [name, 'Typed by conformance']))
         const filled = { ...form, fields: filledFields(form, values) }
-        const theirs = other.forms.find(({ form: { action } }) => action === form.action)
-        for (const forged of forgeriesOf(filled, theirs?.form))
+        for (const forged of forgeriesOf(filled, theirs))
           for (const headers of foreignHeaders(context)) {
             const before = context.arrived('api')
             const { answer } = await sendForm(context, own.browser, forged, headers)
@@ -340,12 +342,15 @@ function isAllowed(url: string, userId: string): boolean {
 
 /**
  * The forms that an attacker can send: one without the hidden fields, and one with the hidden fields of the attacker's
- * own form.
+ * own form. `theirs`: the forms that the attacker gets from the client, with the ids of the visitor. If one of them has
+ * the same path as the visitor's form, an attacker sends the form to its address, because the query of the visitor's
+ * address can contain a token.
  */
-function forgeriesOf(form: Form, attackers: Form | undefined): Form[] {
-  const hidden = new Set(form.controls.filter(({ type }) => type === 'hidden').map(({ name }) => name))
-  const bare = { ...form, fields: form.fields.filter(([name]) => !hidden.has(name)) }
-  return attackers ? [bare, forge(attackers, form)] : [bare]
+function forgeriesOf(form: Form, theirs: Form[]): Form[] {
+  const own =
+    theirs.find(({ action }) => action === form.action) ?? theirs.find(({ action }) => isSame(action, form.action))
+  const bare = { ...withoutHidden(form), action: own?.action ?? form.action.split('?')[0]! }
+  return own ? [bare, forge(own, form)] : [bare]
 }
 
 /** The largest number of pages on which openOtherForms looks for forms. */

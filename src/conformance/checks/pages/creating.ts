@@ -9,7 +9,15 @@ import type { CheckContext } from '../../context.ts'
 import { bodyOf, describePage, expect, expectServed, expectWithFix, fail, setCookiesOf } from '../../findings.ts'
 import { filledFields, ownForm, sendForm } from '../../steps/application-pages.ts'
 import { cookieHeader, followCallback, typedAddress } from '../../steps/callback.ts'
-import { attackersForm, created, isCreation, openCreateForm, secretOf, submitCreate } from '../../steps/create-form.ts'
+import {
+  attackersForm,
+  created,
+  isCreation,
+  openCreateForm,
+  secretOf,
+  submitCreate,
+  withoutHidden,
+} from '../../steps/create-form.ts'
 import { expectTold, sendAfterEndedSession, sendWithoutSession } from '../../steps/ended-sessions.ts'
 import { credentialSecrets } from '../../steps/leaks.ts'
 import { asksToSignIn } from '../../steps/sessions.ts'
@@ -359,20 +367,14 @@ export const creating: CheckDefinition[] = [
       needs,
       async run(context) {
         const open = await openCreateForm(context)
-        const attacker = await attackersForm(context, open.form)
+        const attacker = await attackersForm(context, open)
         const { otherSite } = context.platform
         const page = open.browser.show(otherSite.url('/', site), '')
         await open.browser.submit(page, attacker, open.values)
         const steps = await created(context, open.person)
         expect(steps.length === 0, 'The application was created.', ...steps)
         // Some clients check a token only if the form contains one.
-        const hidden = new Set(attacker.controls.filter(({ type }) => type === 'hidden').map(({ name }) => name))
-        const bare = {
-          ...attacker,
-          fields: attacker.fields.filter(([name]) => !hidden.has(name)),
-          controls: attacker.controls.filter(({ name }) => !hidden.has(name)),
-        }
-        await open.browser.submit(page, bare, open.values)
+        await open.browser.submit(page, withoutHidden(attacker), open.values)
         const more = await created(context, open.person)
         expect(more.length === 0, 'The application was created, although the form had no hidden field.', ...more)
         await submitCreate(context, open)
@@ -420,8 +422,8 @@ export const creating: CheckDefinition[] = [
       needs,
       async run(context) {
         const open = await openCreateForm(context)
-        const { fields, action } = await attackersForm(context, open.form)
-        const send = (fields: Form['fields'], headers: Record<string, string>) =>
+        const forged = await attackersForm(context, open)
+        const send = ({ action, fields }: Form, headers: Record<string, string>) =>
           context.request(action, {
             method: 'POST',
             headers: {
@@ -431,12 +433,12 @@ export const creating: CheckDefinition[] = [
             },
             body: `${new URLSearchParams(filledFields({ fields }, open.values))}`,
           })
-        const answer = await send(fields, headers)
+        const answer = await send(forged, headers)
         expect((await created(context, open.person)).length === 0, 'The application was created.', answer)
         // Sends the same request from the client's own page. If this request also creates nothing, the client may have
         // refused the forged form for another reason. `submitCreate` then ends the check if even a browser cannot
         // create an application.
-        await send(open.form.fields, {
+        await send(open.form, {
           origin: context.settings.client,
           'sec-fetch-site': 'same-origin',
           'sec-fetch-mode': 'navigate',

@@ -27,7 +27,7 @@ import {
 } from '../../steps/application-pages.ts'
 import { applicationName, credentialsOf, redirectUri, shareGroup } from '../../steps/applications.ts'
 import { followCallback } from '../../steps/callback.ts'
-import { created, openCreateForm, submitCreate } from '../../steps/create-form.ts'
+import { attackersForm, created, openCreateForm, submitCreate } from '../../steps/create-form.ts'
 import { expireCookies } from '../../steps/ended-sessions.ts'
 import { expectNoPost, isOrdinary, openForms, reopen, requireWorkingForm, sendAgain } from '../../steps/every-form.ts'
 import { credentialSecrets } from '../../steps/leaks.ts'
@@ -633,34 +633,23 @@ export const everyForm: CheckDefinition[] = [
     needs: createNeeds,
     async run(context) {
       const open = await openCreateForm(context)
-      const other = await context.otherPerson()
-      const { browser } = await context.signedIn({ person: other })
-      const theirs = await browser.visit(context.url(context.settings.create))
-      const own = theirs.forms.find(({ action }) => action === open.form.action)
-      const tokens = new Map(own?.fields ?? [])
-      const forged = filledFields(open.form, open.values).map(([name, value]): [string, string] => [
-        name,
-        name in open.values ? value : (tokens.get(name) ?? value),
-      ])
+      const forged = await attackersForm(context, open)
+      const send = (form: Form, headers: Record<string, string>) =>
+        sendForm(context, open.browser, { ...form, fields: filledFields(form, open.values) }, headers)
       const { client } = context.settings
       for (const referer of [
         `https://evil.example/?${client}/`,
         `${client}.evil.example/`,
         `https://evil.example/${new URL(client).host}/`,
       ]) {
-        const { answer } = await sendForm(context, open.browser, { ...open.form, fields: forged }, { referer })
+        const { answer } = await send(forged, { referer })
         expect(
           (await created(context, open.person)).length === 0,
           `The application was created with Referer: ${referer}.`,
           answer,
         )
       }
-      await sendForm(
-        context,
-        open.browser,
-        { ...open.form, fields: filledFields(open.form, open.values) },
-        ownForm(context),
-      )
+      await send(open.form, ownForm(context))
       if ((await created(context, open.person)).length === 0) await submitCreate(context, await openCreateForm(context))
     },
   },

@@ -6,7 +6,15 @@ import type { CheckContext } from '../../context.ts'
 import { expect } from '../../findings.ts'
 import { filledFields, scriptOfOtherPort, sendForm } from '../../steps/application-pages.ts'
 import { cookieHeader } from '../../steps/callback.ts'
-import { attackersForm, created, forge, openCreateForm, openFormIn, submitCreate } from '../../steps/create-form.ts'
+import {
+  attackersForm,
+  created,
+  forge,
+  openCreateForm,
+  openFormIn,
+  replaceId,
+  submitCreate,
+} from '../../steps/create-form.ts'
 import { decodeSafely } from '../../steps/set-cookies.ts'
 import { deletesCookies, expectWorkingSignOut, signOutFormOf, signOutPathByPost } from '../../steps/sign-out.ts'
 
@@ -37,18 +45,18 @@ export const forgeries: CheckDefinition[] = [
     needs: ['page', 'create'],
     async run(context) {
       const open = await openCreateForm(context)
-      const { fields, action } = await attackersForm(context, open.form)
-      const send = (fields: Form['fields'], origin: string) =>
-        sendForm(context, open.browser, { action, fields: filledFields({ fields }, open.values) }, { origin })
+      const forged = await attackersForm(context, open)
+      const send = (form: Form, origin: string) =>
+        sendForm(context, open.browser, { ...form, fields: filledFields(form, open.values) }, { origin })
       for (const origin of similarOrigins(context)) {
-        const { answer } = await send(fields, origin)
+        const { answer } = await send(forged, origin)
         expect(
           (await created(context, open.person)).length === 0,
           `The application was created with Origin: ${origin}.`,
           answer,
         )
       }
-      await send(open.form.fields, context.settings.client)
+      await send(open.form, context.settings.client)
       if ((await created(context, open.person)).length === 0) await submitCreate(context, await openCreateForm(context))
     },
   },
@@ -129,9 +137,7 @@ export const forgeries: CheckDefinition[] = [
     needs: ['page', 'create'],
     async run(context) {
       const open = await openCreateForm(context)
-      const { browser } = await context.signedIn({ person: await context.otherPerson() })
-      const theirs = (await browser.visit(context.url(context.settings.create))).forms
-      const forged = forge(theirs.find(({ action }) => action === open.form.action) ?? open.form, open.form)
+      const forged = await attackersForm(context, open)
       const body = `${new URLSearchParams(filledFields(forged, open.values))}`
       const headers = { cookie: cookieHeader(context, open.browser, forged.action), 'content-type': formType }
       const answer = await context.request(forged.action, { method: 'POST', headers, body })
@@ -163,7 +169,7 @@ export const forgeries: CheckDefinition[] = [
         const other = planted.find(cookie => cookie.name === name)
         return `${name}=${other?.value ?? value}`
       })
-      const forged = forge(theirs.form, open.form)
+      const forged = forge(replaceId(theirs.form, person.groupId, open.person.groupId), open.form)
       const answer = await context.request(forged.action, {
         method: 'POST',
         headers: { ...scriptOfOtherPort(context, 'navigate'), cookie: cookies.join('; '), 'content-type': formType },

@@ -8,11 +8,12 @@ import type { CheckContext } from '../../context.ts'
 import { bodyOf, describePage, expect, expectWithFix, fail, headerOf, setCookiesOf, waitedMs } from '../../findings.ts'
 import { openPagesAbout, openWithApplication, scriptOfOtherPort, sendForm } from '../../steps/application-pages.ts'
 import { beginLogin, cookieHeader, followCallback, typedAddress } from '../../steps/callback.ts'
+import { addressOn } from '../../steps/page-content.ts'
 import { renewUnder } from '../../steps/renewals.ts'
 import { noRevocation, revocationSeconds, untilRevoked } from '../../steps/revocations.ts'
 import { visitPage } from '../../steps/sessions.ts'
 import { cookiesOf, type ReadCookie, readSetCookie } from '../../steps/set-cookies.ts'
-import { expectWorkingSignOut, formHtml, signOut, signOutFormOf } from '../../steps/sign-out.ts'
+import { expectWorkingSignOut, findSignOut, formHtml, signOut } from '../../steps/sign-out.ts'
 import { fieldsOf, isCallWithToken, isRenewal, tokensOf } from '../../tokens.ts'
 import { afterExpiry } from './after-expiry.ts'
 import { duringRenewal } from './during-renewal.ts'
@@ -47,6 +48,23 @@ const parameters = [
   'url',
   'from',
 ]
+
+const evil = 'evil.example'
+
+/**
+ * Finds the sign-out form. If visitors sign out with a link, returns a form that opens the link. The returned page has
+ * no Content-Security-Policy, because the policy of the client's page may stop the redirect that the check looks for.
+ */
+async function openSignOutForm(context: CheckContext, browser: Browser, landed: Page) {
+  const { method, path } = context.settings.logout!
+  const found = await findSignOut(context, browser, landed)
+  const action = found?.link?.url ?? context.url(path)
+  const page = browser.show(found?.page.url ?? context.url('/'), formHtml(action, method))
+  if (found?.form) return { page, form: found.form }
+  // A browser replaces the query of the address with the fields of a GET form.
+  const query = [...new URL(action).searchParams].map(([name, value]) => ({ name, type: 'hidden', values: [value] }))
+  return { page, form: { ...page.forms[0]!, controls: [...query, ...page.forms[0]!.controls] } }
+}
 
 const needs: CheckDefinition['needs'] = ['logout', 'page']
 
@@ -443,18 +461,21 @@ export const signingOut: CheckDefinition[] = [
     fix: 'Redirect to a fixed page of your own, or compare the address with a list of allowed addresses.',
     needs,
     async run(context) {
-      const { method, path } = context.settings.logout!
       for (const address of ['https://evil.example/', '//evil.example/']) {
-        const { browser } = await context.signedIn()
-        const query = new URLSearchParams(parameters.map((name): [string, string] => [name, address]))
-        const fields = parameters.map(name => `<input name="${name}" value="${address}">`).join('')
-        const own = signOutFormOf(context, await browser.visit(context.url(context.settings.page)))
-        const tokens = (own?.fields ?? []).map(([name, value]) => `<input name="${name}" value="${value}">`).join('')
-        const html = `<form method="${method}" action="${context.url(path)}?${query}">${tokens}${fields}<button>Go</button></form>`
-        const page = browser.show(context.url(context.settings.page), html)
-        const isForeign = (url: URL) => url.hostname === 'evil.example'
-        const answer = await browser.submit(page, page.forms[0]!, {}, { stopAt: isForeign })
+        const { browser, page: landed } = await context.signedIn()
+        const { page, form } = await openSignOutForm(context, browser, landed)
+        const hidden = parameters.map(name => ({ name, type: 'hidden', values: [address] }))
+        const action = new URL(form.action)
+        for (const { name } of hidden) action.searchParams.set(name, address)
+        const controls = [...form.controls.filter(({ name }) => !parameters.includes(name)), ...hidden]
+        const sent = { ...form, action: action.href, controls }
+        const isForeign = ({ hostname }: URL) => hostname === evil
+        const answer = await browser.submit(page, sent, {}, { stopAt: isForeign })
         expect(answer.stoppedAt === undefined, `Signing out redirects to ${answer.stoppedAt}.`, answer)
+        const next = addressOn(answer, evil)
+        expect(next === undefined, `The page after the sign-out leads to ${next}.`, answer)
+        if (await context.isSignedIn(browser))
+          throw new NotApplicable('the client does not sign the visitor out if the request has unknown parameters')
       }
     },
   },

@@ -257,6 +257,9 @@ export const cookie: Mistake[] = [
     readCookies: header => correct.readCookies(header).map(([name, value]) => [name, decodeURIComponent(value)]),
     onCrash: (_error, response) => void response.writeHead(500).end(),
   }),
+  mistake('cookies-read-only-up-to-a-byte-outside-ascii', 'cookie-hostile-bytes', {
+    readCookies: header => correct.readCookies(header.replace(/[^;]*[^\x20-\x7e].*$/s, '')),
+  }),
   ...Object.entries(parsers).map(([id, readCookies]) =>
     mistake(`cookies-read-badly-${id}`, id === 'duplicate' ? 'cookie-duplicate' : `cookie-hostile-${id}`, {
       readCookies,

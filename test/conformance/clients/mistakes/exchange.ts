@@ -365,9 +365,6 @@ export const exchange: Mistake[] = [
   mistake('expires-in-true-is-a-number', 'token-answer-expires-in-converted', {
     lifetime: value => correct.lifetime(value === true ? 1 : value),
   }),
-  mistake('lifetime-made-up', ['token-answer-over-zero', 'token-answer-over-negative'], {
-    lifetime: value => (Number(value) > 0 ? Number(value) : 3600),
-  }),
   mistake('unknown-member-refused', 'token-answer-unknown-member', {
     readTokens(visit, answer) {
       const known = ['access_token', 'token_type', 'expires_in', 'refresh_token', 'scope', 'state']

@@ -4,6 +4,7 @@ import { passingBack } from '../call-changes.ts'
 import { bodyWith, contentOf, hashOf, headersWith, laxSession, loginDeletion } from '../changes.ts'
 import { manyRefreshCookies } from '../many-refresh-cookies.ts'
 import { type Mistake, mistake } from '../mistake.ts'
+import { signOutForm } from '../pages.ts'
 import { isRecord } from '../platform.ts'
 import { cookieOf, isApplication, isCallback } from '../requests.ts'
 import { sessionsAtServer, storesDeletedSessions } from '../server-sessions.ts'
@@ -36,6 +37,9 @@ const overriding = (methodOf: (visit: Visit) => unknown): Partial<Behaviour> => 
     isFromHere: visit => overridden.has(visit) || correct.isFromHere(visit),
   }
 }
+
+/** The token of a sign-out form that is bound to the visitor. */
+const signOutToken = (visit: Visit) => hashOf(`sign out ${correct.readSession(visit)?.visitor}`)
 
 export const signingOut: Mistake[] = [
   mistake('sign-out-keeps-the-session', 'logout-ends-session', { endSession: () => {} }),
@@ -177,6 +181,20 @@ export const signingOut: Mistake[] = [
   ),
   mistake('sign-out-to-anywhere', 'logout-redirect-local', {
     signedOut: visit => ({ status: 303, headers: { location: visit.query.get('returnTo') ?? '/' } }),
+  }),
+  mistake('sign-out-with-a-token-to-anywhere', 'logout-redirect-local', {
+    // Only one page has the sign-out form.
+    ...bodyWith((body, visit) =>
+      visit.url.pathname === '/groups'
+        ? body.replace('action="/logout">', `$&<input type="hidden" name="csrf" value="${signOutToken(visit)}">`)
+        : body.replace(signOutForm, ''),
+    ),
+    formOf(visit, body) {
+      const isOwn = new URLSearchParams(body).get('csrf') === signOutToken(visit)
+      if (visit.url.pathname === '/logout' && !isOwn) throw new Refusal(403, 'This form is not one of ours.')
+      return body
+    },
+    signedOut: visit => ({ status: 303, headers: { location: new URLSearchParams(visit.body).get('next') ?? '/' } }),
   }),
   mistake('sign-out-leads-to-the-portal', 'logout-says-so', {
     signedOut: () => ({ status: 303, headers: { location: '/login' } }),

@@ -145,6 +145,13 @@ export const refused: Mistake[] = [
         : {},
     ),
   }),
+  mistake('frame-policy-with-every-site', 'callback-not-framed', {
+    ...headersWith(({ url }) =>
+      url.pathname === '/cancelled'
+        ? { 'content-security-policy': "default-src 'none'; frame-ancestors 'self' *" }
+        : {},
+    ),
+  }),
   mistake('only-frames-refused', ['callback-navigation-only', 'start-navigation-only'], {
     isNavigation: ({ headers }) => headers['sec-fetch-dest'] !== 'iframe',
   }),

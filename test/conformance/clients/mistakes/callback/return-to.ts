@@ -1,7 +1,7 @@
 // Clients that lead the visitor to a wrong or dangerous page after the login.
 import { decodeSafely } from '../../../../../src/conformance/steps/set-cookies.ts'
 import { correct } from '../../behaviour.ts'
-import { answerWith, beginsAtPage } from '../../changes.ts'
+import { answerWith, beginsAtPage, goOnLater } from '../../changes.ts'
 import { type Mistake, mistake } from '../../mistake.ts'
 import { page } from '../../pages.ts'
 import { isCallback } from '../../requests.ts'
@@ -108,6 +108,10 @@ export const returnTo: Mistake[] = [
     ].map(id => `return-to-${id}`),
     () => true,
   ),
+  mistake('return-to-anywhere-after-five-seconds', ['return-to-absolute', 'return-to-two-slashes'], {
+    localPath: text => text ?? '/applications',
+    afterLogin: (visit, { returnTo }) => goOnLater(visit, returnTo),
+  }),
   mistake('return-address-with-an-upper-case-scheme-accepted', 'return-to-upper-case-scheme', {
     localPath: (text, visit) =>
       text && !/^(https?:|javascript:|data:|\W)/.test(text) ? text : correct.localPath(text, visit),
