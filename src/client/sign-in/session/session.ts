@@ -45,10 +45,10 @@ const renewBeforeMs = 60_000
 /** During this time after a renewal, requests that still have the old refresh token get the result of this renewal. */
 const shareRenewalMs = 10_000
 /**
- * How long the client remembers a sign-out and a replaced refresh token. This time must be longer than the longest
- * request. A route for uploads can have a deadline of several minutes (`deadlineMs`).
+ * How long the client remembers a sign-out and a replaced refresh token. This time must be longer than a request with
+ * the usual deadline, and longer than the longest renewal and `shareRenewalMs` together.
  */
-const rememberEndMs = 60 * 60 * 1000
+const rememberEndMs = 60_000
 
 type Log = { warn: (entry: object) => void }
 
