@@ -6,14 +6,15 @@ import * as modules from 'node:module'
 
 const programs = { conformance: '../src/conformance/main.ts', sandbox: '../src/sandbox/main.ts' }
 const [name, ...rest] = process.argv.slice(2)
+/** The suite uses exit code 1 only if a client broke a rule. */
+const couldNotRun = 2
 
 if (Number(process.versions.node.split('.')[0]) < 24) {
   process.stderr.write(`This program needs Node.js 24 or later. You have ${process.version}.\n`)
-  // The suite uses exit code 1 only if a client broke a rule.
-  process.exitCode = 2
+  process.exitCode = couldNotRun
 } else if (!Object.hasOwn(programs, name ?? '')) {
   process.stderr.write('Name a program: conformance or sandbox. "conformance --help" lists the options of the suite.\n')
-  process.exitCode = 1
+  process.exitCode = couldNotRun
 } else {
   // npx puts an archive into node_modules, where Node.js does not run TypeScript.
   if (import.meta.url.includes('/node_modules/')) stripTypes()

@@ -28,7 +28,7 @@ if (missing.length === 0) {
 }
 const absent = missing.filter(name => !(name in given))
 const needsKey = missing.includes('COOKIE_KEYS')
-if (before === undefined || absent.length > 0 || needsKey) {
+if (absent.length > 0 || needsKey) {
   const example = readFileSync('.env.example', 'utf8')
   // In .env.example, an empty line separates the settings.
   const added = example.split('\n\n').filter(block => absent.some(name => block.split('\n').includes(`${name}=`)))

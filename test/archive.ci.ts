@@ -80,6 +80,6 @@ t.test('the sandbox in the archive starts in an empty folder and stores its data
 t.test('if the archive is run without a program name, it lists its programs', async t => {
   const { closed, output } = start()
   const [code] = await closed
-  t.equal(code, 1)
+  t.equal(code, 2)
   t.match(output(), 'Name a program: conformance or sandbox.')
 })

@@ -287,8 +287,8 @@ function pathOf(address: string): string {
 }
 
 /**
- * Returns the port if it is free on every address of the host. Otherwise returns 0, so that the system chooses a free
- * port.
+ * Returns the port if it is free on the host, and for localhost on every address of localhost. Otherwise returns 0, so
+ * that the system chooses a free port.
  */
 async function whenFree(port: number, host: string): Promise<number> {
   const addresses = host === 'localhost' ? await lookup(host, { all: true }) : [{ address: host }]

@@ -153,8 +153,8 @@ function nameMixedVisitors(results: Result[]): Result[] {
 }
 
 /**
- * Chooses between the first and the second result of a check. Only a pass replaces a failure, and only a failure
- * replaces a crash.
+ * Chooses between the first and the second result of a check. Only a pass or another failure replaces a failure. A pass
+ * never replaces a crash.
  */
 function choose(first: Result, second: Result): Result {
   if (isBlamed(second)) return second

@@ -20,6 +20,8 @@ import type { Settings } from './settings.ts'
 /** Thrown if the run could not begin. The message says why. */
 export class CannotRun extends Error {}
 
+const wasStopped = 'The run was stopped.'
+
 export interface RunOptions {
   /** Called with the settings that the client needs, keyed by their names. */
   onSettings?: (values: Record<string, string>) => void
@@ -73,7 +75,7 @@ export async function run(
   let forward: Awaited<ReturnType<typeof forwardTo>> | undefined
   let clientProcess: ClientProcess | undefined
   const stopped = new Promise<never>((_, reject) =>
-    stop?.addEventListener('abort', () => reject(new CannotRun('The run was stopped.'))),
+    stop?.addEventListener('abort', () => reject(new CannotRun(wasStopped))),
   )
   // Prevents an unhandled rejection while no code waits for this promise.
   stopped.catch(() => undefined)
@@ -103,16 +105,14 @@ export async function run(
       const defaults = { NODE_COMPILE_CACHE: compiled, PYTHONUNBUFFERED: '1' }
       const own = { ...defaults, ...environment, ...environmentOf(values, settings, environment) }
       clientProcess = await startClient(settings.start, own, waitForClient).catch((error: Error) => {
-        throw new CannotRun(
-          stop?.aborted ? 'The run was stopped.' : [whySilent(), error.message].filter(Boolean).join('\n'),
-        )
+        throw new CannotRun(stop?.aborted ? wasStopped : [whySilent(), error.message].filter(Boolean).join('\n'))
       })
     } else {
       onWaiting?.()
       if (!(await waitForClient(() => true)))
         throw new CannotRun(
           stop?.aborted
-            ? 'The run was stopped.'
+            ? wasStopped
             : whySilent() || `No client answered at ${loginUrl} in ${settings.waitMs / 1000} seconds.`,
         )
     }

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { isNetwork } from './http/trusted-proxies.ts'
 import { longestPassword } from './people/passwords.ts'
-import { longestTokenSeconds } from './store/grants.ts'
+import { longestCodeSeconds, longestTokenSeconds } from './store/grants.ts'
 import { longestEmail } from './store/users.ts'
 import { isId } from './values/is-id.ts'
 import { isLoopback, isRedirectUri } from './values/redirect-uri.ts'
@@ -183,7 +183,7 @@ export function readConfig(environment: Environment): SandboxConfig {
       { fallback: longestTokenSeconds, least: 1, most: longestTokenSeconds },
       problems,
     ),
-    codeSeconds: readSeconds(env, 'CODE_SECONDS', { fallback: 60, least: 1, most: 600 }, problems),
+    codeSeconds: readSeconds(env, 'CODE_SECONDS', { fallback: 60, least: 1, most: longestCodeSeconds }, problems),
     databaseUrl: readDatabaseUrl(env, problems),
     seed: readSeed(env, problems),
     lab: readLab(env, problems),
@@ -310,7 +310,7 @@ function readLab(env: Environment, problems: string[]): LabConfig | undefined {
     ]
     if (reachable.length > 0)
       problems.push(
-        `LAB_TOKEN is missing: ${reachable.join(' and ')} is not loopback, so other machines could reach the laboratory. ` +
+        `LAB_TOKEN is missing: ${reachable.map(name => `${name} is not loopback`).join(', ')}, so other machines could reach the laboratory. ` +
           'Set LAB_TOKEN to 22 or more random characters',
       )
   }

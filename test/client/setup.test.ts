@@ -112,7 +112,8 @@ t.test('if npm run setup cannot write the new .env, the old .env keeps its secre
   const own = 'CLIENT_SECRET=a-credential-for-tests\n'
   writeFileSync(path, own)
   // Without the variables of tap, the process writes no other file.
-  const { status } = run('env', '-u', 'NODE_OPTIONS', '-u', 'NODE_COMPILE_CACHE', 'prlimit', '--fsize=0')
-  t.not(status, 0)
+  const { status, output } = run('env', '-u', 'NODE_OPTIONS', '-u', 'NODE_COMPILE_CACHE', 'prlimit', '--fsize=0')
+  t.equal(status, 1)
+  t.match(output, 'EFBIG')
   t.equal(read(), own)
 })

@@ -339,7 +339,7 @@ for (const [what, first, second, expected] of pairs)
     },
   )
 
-t.test('if a slow check is undecided whenever other checks may run, the suite repeats it alone', async t => {
+t.test('if a slow check is undecided beside other checks, the suite repeats it while no other check runs', async t => {
   let tries = 0
   const slow = check('slow', async context => {
     // After two seconds, the suite treats the check as slow.

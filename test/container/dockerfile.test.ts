@@ -114,7 +114,7 @@ t.test(
     t.match(run('conformance', '--client', 'nonsense'), { status: 2, stderr: '--client must be an origin' })
     for (const args of [[], ['toString']]) {
       const { status, stderr } = run(...args)
-      t.equal(status, 1)
+      t.equal(status, 2)
       t.match(stderr, /^Name a program: conformance or sandbox\..*\n$/)
     }
   },

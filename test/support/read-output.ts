@@ -1,5 +1,5 @@
 // Reads the output of a process that a test has started.
-import { once } from 'node:events'
+import { EventEmitter, once } from 'node:events'
 import type { Readable } from 'node:stream'
 
 type Process = NodeJS.EventEmitter & { stdout: Readable; stderr: Readable }
@@ -7,7 +7,12 @@ type Process = NodeJS.EventEmitter & { stdout: Readable; stderr: Readable }
 /** Call this immediately after the process has been started. */
 export function readOutput(child: Process) {
   let output = ''
-  for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', text => (output += text))
+  const arrivals = new EventEmitter()
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding('utf8').on('data', text => {
+      output += text
+      arrivals.emit('text')
+    })
   /** Resolves when the process has ended, also because of a signal, and its whole output has been read. */
   const closed = once(child, 'close') as Promise<[code: number | null, signal: NodeJS.Signals | null]>
   // Prevents an unhandled rejection if the process cannot be started and nothing waits for `closed`.
@@ -23,7 +28,7 @@ export function readOutput(child: Process) {
       })
       // Prevents an unhandled rejection if nothing waits for `ended`.
       ended.catch(() => undefined)
-      while (!output.includes(text)) await Promise.race([once(child.stdout, 'data'), ended])
+      while (!output.includes(text)) await Promise.race([once(arrivals, 'text'), ended])
     },
   }
 }

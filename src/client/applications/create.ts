@@ -44,7 +44,7 @@ export const create: FastifyPluginAsync<ApplicationsOptions> = async (app, { con
     template: 'applications/form',
     notInDraft: ['groupNames'],
     async data(request, { fields, errors, hasNoVisitor }) {
-      // The client cannot read the groups from the API without a session.
+      // Without a visitor, the client cannot read the groups from the API.
       const { groups, apiTime, problem: groupsProblem } = hasNoVisitor ? {} : await loadGroups(request.visitor)
       const makesGroup = groups ? groups.length === 0 : Boolean(fields.groupName)
       const choices = groups && toChoices(groups)

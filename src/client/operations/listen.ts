@@ -12,7 +12,7 @@ import { ConfigError } from '../config.ts'
  */
 export async function listen(app: FastifyInstance, host: string, port: number): Promise<void> {
   const listenAlso = prepareListeners(app)
-  // If an onReady hook fails, its error is not about HOST or PORT, so it is thrown unchanged.
+  // An error of an onReady hook is not about HOST or PORT.
   await app.ready()
   let taken: number | undefined
   for (const address of await addressesOf(host)) {

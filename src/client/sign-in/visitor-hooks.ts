@@ -10,7 +10,7 @@ import { askToSignIn, continueTo, mayWithholdCookies } from './ask-to-sign-in.ts
 import { applyLoadedSession, type Visitors } from './create-visitor.ts'
 import type { Portal } from './protocol/portal.ts'
 import { queueCookies, queuedCookies } from './session/queued-cookies.ts'
-import type { Sessions } from './session/session.ts'
+import type { LoadedSession, Sessions } from './session/session.ts'
 
 type VisitorHooksOptions = {
   portal: Portal
@@ -38,13 +38,15 @@ export function createVisitorHooks({ portal, sessions, visitors, home }: Visitor
     })
     scope.addHook('preHandler', async (request, reply) => {
       const { form } = request.routeOptions.config
-      const loaded = await sessions.load(request.cookies, callContext(request)).catch(async error => {
+      let loaded: LoadedSession
+      try {
+        loaded = await sessions.load(request.cookies, callContext(request))
+      } catch (error) {
         countRefresh(request, 'not_renewed')
         if (!form || !(error instanceof PublicError) || prefersJson(request)) throw error
         // The session may still be valid. If the visitor sends the form again later, the client can renew the session.
-        await reply.send(await form.showAgain(request, reply, error))
-      })
-      if (!loaded) return reply
+        return reply.send(await form.showAgain(request, reply, error))
+      }
       applyLoadedSession(loaded, request)
       if (!loaded.session) return askToSignIn(request, reply, { portal, home })
       // If `event` is set, the client has tried to renew the session.

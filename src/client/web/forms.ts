@@ -87,7 +87,10 @@ export type FormToken = {
   mayHaveActed?: boolean
 }
 
-/** What the client keeps of a form while the visitor signs in. */
+/**
+ * What the client keeps of a form while the visitor signs in. The token says when the form was shown, and whether the
+ * API may have acted.
+ */
 type Draft = { fields: FormFields; token: FormToken }
 
 type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>
@@ -252,18 +255,15 @@ function createFormFactory(sealer: Sealer, clock: () => Date, handovers: Handove
         const texts = request.texts.web.form
         reply.code(401)
         const token = unsealToken(formToken)
-        const isEmpty = Object.keys(fields).length === 0
-        // The token tells later submissions when the form was shown, and whether the API may have acted already.
-        const isKept =
-          token !== undefined &&
-          (!isEmpty || token.mayHaveActed === true) &&
-          leaveDraft(request, reply, { fields: toDraft(fields), token })
-        if (isEmpty) {
-          const message = token?.mayHaveActed ? texts.inDoubt : texts.nothingDone
+        const mayHaveActed = token?.mayHaveActed === true
+        if (Object.keys(fields).length === 0) {
+          // The visitor has typed nothing. But because of this token, the next attempt gets a warning.
+          if (token && mayHaveActed) leaveDraft(request, reply, { fields, token })
+          const message = mayHaveActed ? texts.inDoubt : texts.nothingDone
           return reply.message({ title: texts.sessionEnded, message, nextStep })
         }
-        if (isKept) {
-          const message = token.mayHaveActed ? texts.draftKeptInDoubt : texts.draftKept
+        if (token && leaveDraft(request, reply, { fields: toDraft(fields), token })) {
+          const message = mayHaveActed ? texts.draftKeptInDoubt : texts.draftKept
           return reply.message({ title: texts.sessionEnded, message, nextStep })
         }
         return renderForm(request, reply, { formToken, fields, signInHref: nextStep.href, hasNoVisitor: true })
@@ -305,18 +305,18 @@ function createFormFactory(sealer: Sealer, clock: () => Date, handovers: Handove
     ): Promise<string> {
       const { texts } = request
       const errors = given.problem instanceof FieldError ? given.problem.fieldsIn(texts) : {}
-      const page = { action: form.pathOf(request), errors, ...given }
+      const pageData = { action: form.pathOf(request), errors, ...given }
       const tokenWith = (seen?: string) => given.formToken ?? createToken(request.visitor, seen)
       // If the session has ended, the title of the page says so, but the heading is still the heading of the form.
-      const sayIfSessionEnded = (page: Record<string, unknown> & { title: string }) =>
+      const sayIfSessionEnded = (content: Record<string, unknown> & { title: string }) =>
         given.signInHref
-          ? { ...page, title: texts.web.form.sessionEnded, heading: page.heading ?? (page.title || undefined) }
-          : page
+          ? { ...content, title: texts.web.form.sessionEnded, heading: content.heading ?? (content.title || undefined) }
+          : content
       try {
-        const { seen, ...more } = await data(request, page)
+        const { seen, ...more } = await data(request, pageData)
         return await reply.page(
           template,
-          sayIfSessionEnded({ title: '', ...page, formToken: tokenWith(seen), ...more }),
+          sayIfSessionEnded({ title: '', ...pageData, formToken: tokenWith(seen), ...more }),
         )
       } catch (error) {
         // If `signInHref` is set, the form itself says that the session has ended.
@@ -334,7 +334,7 @@ function createFormFactory(sealer: Sealer, clock: () => Date, handovers: Handove
         return reply.page(
           'form',
           sayIfSessionEnded({
-            ...page,
+            ...pageData,
             formToken: tokenWith(),
             title: texts.web.form.plainTitle,
             // This page must send the form to the address of this request, because that address accepts the form.

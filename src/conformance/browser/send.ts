@@ -11,7 +11,7 @@ interface Outgoing {
   body: string | undefined
 }
 
-export interface Incoming {
+interface Incoming {
   status: number
   body: Buffer
 }

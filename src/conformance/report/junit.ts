@@ -104,8 +104,8 @@ function toAttributes(counts: ReturnType<typeof countKinds>): string {
 const seconds = (milliseconds: number) => (milliseconds / 1000).toFixed(3)
 
 /**
- * Replaces control characters and U+FFFE, because XML 1.0 cannot contain them, and because some programs print the file
- * to a terminal.
+ * Escapes markup. Also replaces control characters, U+FFFE and U+FFFF, because XML 1.0 cannot contain them, and because
+ * some programs print the file to a terminal.
  */
 function escapeXml(text: string): string {
   return escapeMarkup(text).replace(/[\ufffe\uffff]/g, '\ufffd')

@@ -1,4 +1,5 @@
-// Makes text from the tested client safe to print. A terminal would obey control characters in this text.
+// Makes text from the tested client safe to print, and safe inside HTML and XML. A terminal would obey control
+// characters in this text.
 
 // Cc: control characters, with which escape sequences begin. Cf: invisible characters, for example those that reverse
 // the order of a line. Zl, Zp: line ends that only some programs know. Cs: halves of surrogate pairs.

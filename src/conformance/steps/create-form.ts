@@ -127,7 +127,8 @@ export function withoutHidden(form: Form): Form {
 /**
  * Returns the visitor's form with the address and the hidden fields of the attacker's own form. An attacker on another
  * site knows only these. The result contains nothing else that could be a token of the visitor: neither the query of
- * the visitor's address, nor the names of the visitor's hidden fields.
+ * the visitor's address, nor the names of the visitor's hidden fields. In `fields`, every other field with the same name
+ * also has the attacker's value, because a token can be in a field that is not hidden.
  */
 export function forge(own: Form, visitors: Form): Form {
   const typed = withoutHidden(visitors)
@@ -145,17 +146,16 @@ export function forge(own: Form, visitors: Form): Form {
 }
 
 /**
- * Returns the form with one id in place of another, in its address and in its hidden fields. An attacker may know the
- * ids of the visitor's group and applications.
+ * Returns the form with one id in place of another, in its address and in its values. An attacker may know the ids of the
+ * visitor's group and applications.
  */
 export function replaceId(form: Form, from: string, to: string): Form {
   const replace = (text: string) => text.replaceAll(from, to)
   return {
     ...form,
     action: replace(form.action),
-    controls: form.controls.map(control =>
-      isHidden(control) ? { ...control, values: control.values.map(replace) } : control,
-    ),
+    fields: form.fields.map(([name, value]): [string, string] => [name, replace(value)]),
+    controls: form.controls.map(control => ({ ...control, values: control.values.map(replace) })),
   }
 }
 

@@ -84,15 +84,17 @@ function isOwnMistake({ status }: RawAnswer): boolean {
   return status >= 500 && status !== 501 && status !== 505
 }
 
-/**
- * Fails if the status of an answer means a mistake in the client. Another check reports requests without an answer.
- */
-export async function expectOwnStatus(context: CheckContext, all: Odd[]): Promise<void> {
-  const answers = await sendOdd(context, all).catch(error => {
+/** Sends all requests. Ends the check if the client does not answer one of them, because another check reports this. */
+export async function sendAnswered(context: CheckContext, all: Odd[]): Promise<AnswerToOdd[]> {
+  return sendOdd(context, all).catch(error => {
     throw error instanceof Failed
       ? new NotApplicable('the client does not answer all of these requests. Another check reports this')
       : error
   })
-  for (const answer of answers)
+}
+
+/** Fails if the status of an answer means a mistake in the client. */
+export async function expectOwnStatus(context: CheckContext, all: Odd[]): Promise<void> {
+  for (const answer of await sendAnswered(context, all))
     if (isOwnMistake(answer)) fail(`${answer.odd.what} is answered with status ${answer.status}.`, answer.exchange)
 }

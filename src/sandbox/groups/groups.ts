@@ -126,7 +126,7 @@ export async function endLink(
     const group = await requireGroup(db, groupId)
     const isOwn = userId === callerId
     if (!isOwn) {
-      // Check the caller's membership first, as in inviteUser. A creator who has left the group has no rights.
+      // A creator who has left the group has no rights. So the function checks the membership first.
       if (!(await isMember(db, group.id, callerId))) throw new Refusal('not-allowed')
       await requireUser(db, userId)
     }

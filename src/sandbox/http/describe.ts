@@ -5,6 +5,7 @@ import type { FastifyInstance } from 'fastify'
 export type Schema = Record<string, unknown>
 
 export const text = { type: 'string' }
+export const time = { type: 'string', format: 'date-time' }
 export const count = { type: 'integer', minimum: 0 }
 
 export function object(properties: Schema, { optional = [] }: { optional?: string[] } = {}): Schema {

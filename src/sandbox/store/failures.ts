@@ -1,13 +1,13 @@
-// Counts failures for each account, client and network address, in all processes together, so that nobody can try an
-// unlimited number of passwords or secrets.
+// Counts failures, such as wrong passwords or secrets, and limited attempts, such as invitations and sign-ups. The
+// counts apply to all processes together.
 import { sql } from 'kysely'
 import type { Db } from './schema.ts'
 
-/** One count of failures. If a key contains personal data, the caller must hash this data first. */
+/** One count of failures or attempts. If a key contains personal data, the caller must hash this data first. */
 export interface Bucket {
   key: string
   limit: number
-  /** How long the count lasts after its first failure. */
+  /** How long the count lasts after its first failure or attempt. */
   windowMs: number
 }
 

@@ -27,8 +27,8 @@ const typed = {
 }
 const long = { ...typed, description: 'x'.repeat(2_000), redirectUris: `https://weather.test/${'y'.repeat(1_500)}` }
 
-/** Signs a visitor in and opens `path`. Then ends the session: it expires, and the portal refuses to renew it. */
-async function openFormAndWait(t: Test, path: string, action: string) {
+/** Signs a visitor in and opens `path`. `endSession` ends the session: it expires, and the portal refuses to renew it. */
+async function openForm(t: Test, path: string, action: string) {
   const clock = new TestClock()
   const api = rememberingApi(clock)
   api.records.set('app-1', applicationRecord('app-1'))
@@ -36,8 +36,22 @@ async function openFormAndWait(t: Test, path: string, action: string) {
   const { browser, platform } = test
   await signIn(browser)
   const form = readForm(await browser.get(path), action)
-  clock.advance(3601)
-  platform.answer('POST /api/exchangeToken', { status: 401, body: { error: 'invalid_grant' } })
+  const endSession = () => {
+    clock.advance(3601)
+    platform.answer('POST /api/exchangeToken', { status: 401, body: { error: 'invalid_grant' } })
+  }
+  const startNewSession = async () => {
+    platform.answer('POST /api/exchangeToken', giveTokens())
+    await signIn(browser)
+  }
+  return { ...test, api, form, endSession, startNewSession }
+}
+
+/** Does the same as openForm, and then ends the session. */
+async function openFormAndWait(t: Test, path: string, action: string) {
+  const test = await openForm(t, path, action)
+  const { browser, platform } = test
+  test.endSession()
   /** Signs in with the link on the page. Returns the page that the login leads to. */
   const signInAgain = async (page: { body: string }, visitor = 'visitor-1') => {
     platform.answer('POST /api/exchangeToken', giveTokens({ access_token: accessTokenOf(visitor) }))
@@ -51,7 +65,7 @@ async function openFormAndWait(t: Test, path: string, action: string) {
       .received()
       .filter(({ method, url }) => method !== 'GET' && !url.startsWith('/api/'))
       .map(({ method, url }) => `${method} ${url}`)
-  return { ...test, api, form, signInAgain, changes }
+  return { ...test, signInAgain, changes }
 }
 
 t.test('PG-14: if the session has ended, a form for a new application is kept until the visitor signs in', async t => {
@@ -322,30 +336,10 @@ for (const [action, call] of [
   )
 }
 
-/** Opens a form of a visitor whose session can end with `endSession`. The API remembers what it creates. */
-async function openForm(t: Test, path: string, action: string) {
-  const clock = new TestClock()
-  const api = rememberingApi(clock)
-  api.records.set('app-1', applicationRecord('app-1'))
-  const test = await buildApplicationsClient(t, { clock, scripts: api.scripts })
-  const { browser, platform } = test
-  await signIn(browser)
-  const form = readForm(await browser.get(path), action)
-  const endSession = () => {
-    clock.advance(3601)
-    platform.answer('POST /api/exchangeToken', { status: 401, body: { error: 'invalid_grant' } })
-  }
-  const signInAgain = async () => {
-    platform.answer('POST /api/exchangeToken', giveTokens())
-    await signIn(browser)
-  }
-  return { ...test, api, form, endSession, signInAgain }
-}
-
 t.test(
   'PG-15: if the answer to a creation is lost and the session then ends, the kept form does not create a second application',
   async t => {
-    const { browser, api, clock, form, endSession, signInAgain } = await openForm(
+    const { browser, api, clock, form, endSession, startNewSession } = await openForm(
       t,
       '/applications/new',
       '/applications',
@@ -360,7 +354,7 @@ t.test(
     t.match(textOf(ended), webTexts.form.draftKeptInDoubt)
 
     clock.advance(360)
-    await signInAgain()
+    await startNewSession()
     const again = readForm(await browser.get('/applications/new'), '/applications')
     t.hasStrict(again, typed)
     const done = await browser.post('/applications', again)
@@ -389,7 +383,7 @@ t.test(
   'secret-once: if the answer to a new secret is lost and the session then ends, the client warns before it creates another secret',
   async t => {
     const path = '/applications/app-1/secret'
-    const { browser, api, form, endSession, signInAgain } = await openForm(t, path, path)
+    const { browser, api, form, endSession, startNewSession } = await openForm(t, path, path)
     api.losesAnswers = true
     const failed = await browser.post(path, form)
     t.equal(failed.statusCode, 502)
@@ -399,7 +393,7 @@ t.test(
     t.equal(ended.statusCode, 401)
     t.match(textOf(ended), webTexts.form.inDoubt)
 
-    await signInAgain()
+    await startNewSession()
     const shown = await browser.get(path)
     t.notMatch(textOf(shown), webTexts.form.hasDraft, 'the visitor has typed nothing')
     const warned = await browser.post(path, readForm(shown, path))

@@ -161,17 +161,6 @@ export const allowedHostsOnly: Partial<Behaviour> = {
 
 export const toHttps = (address: string) => address.replace(/^http:/, 'https:')
 
-/** A page that leads to the address after five seconds, and has no link to the address. */
-export function goOnLater(visit: Visit, address: string): Answer {
-  const answer = page(visit, 200, 'You are signed in', '')
-  const refresh = `<meta http-equiv="refresh" content="5;url=${visit.behaviour.html(address)}">`
-  return {
-    ...answer,
-    headers: { ...answer.headers, 'referrer-policy': 'no-referrer' },
-    body: answer.body!.replace('<title>', `${refresh}<title>`),
-  }
-}
-
 // ---- Sessions
 export const laxSession = sessionWith(text => text.replace('Strict', 'Lax'))
 

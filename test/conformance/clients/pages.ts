@@ -32,12 +32,12 @@ export function page({ behaviour }: Visit, status: number, title: string, main: 
 
 /**
  * A page with a meta refresh, so that the client's own site begins the next navigation. After a redirect, the
- * navigation would still count as begun by the portal's site.
+ * navigation would still count as begun by the portal's site. Only a page that leads on at once also has a link.
  */
-export function goOn(visit: Visit, path: string): Answer {
+export function goOn(visit: Visit, path: string, seconds = 0): Answer {
   const to = visit.behaviour.html(path)
-  const answer = page(visit, 200, 'One moment', `<a href="${to}">Continue</a>`)
-  answer.body = answer.body!.replace('<title>', `<meta http-equiv="refresh" content="0;url=${to}"><title>`)
+  const answer = page(visit, 200, 'One moment', seconds === 0 ? `<a href="${to}">Continue</a>` : '')
+  answer.body = answer.body!.replace('<title>', `<meta http-equiv="refresh" content="${seconds};url=${to}"><title>`)
   answer.headers!['referrer-policy'] = 'no-referrer'
   return answer
 }

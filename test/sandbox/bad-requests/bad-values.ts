@@ -85,7 +85,7 @@ export const badJsonBodies: Record<string, string | Buffer | undefined> = {
   'an array': '[]',
   'an array of objects': '[{}]',
   'an empty object': '{}',
-  // Without the brackets, this line would set the prototype of the table.
+  // Without the brackets, JavaScript would ignore this line: the value of __proto__ is not an object.
   ['__proto__']: '{"__proto__":{"a":1}}',
   'an inner __proto__': '{"data":{"__proto__":{"a":1}}}',
   'a constructor with a prototype': '{"constructor":{"prototype":{"a":1}}}',

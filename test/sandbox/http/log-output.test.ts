@@ -1,7 +1,7 @@
 // Tests that the sandbox does not depend on its log: no program reads the log, or the disk is full.
 import { setTimeout } from 'node:timers/promises'
 import t from 'tap'
-import { findFreePort } from '../../support/free-port.ts'
+import { findFreePorts } from '../../support/free-port.ts'
 import { askOften } from '../../support/raw-socket.ts'
 import { fillDisk, preload } from '../../support/start-conditions.ts'
 import { makeSqliteUrl } from '../support/build-test-sandbox.ts'
@@ -25,7 +25,7 @@ t.test(
   'F-39, LG-07: if the log cannot be written because the disk is full, the sandbox keeps working and can stop',
   { timeout: 30_000 },
   async t => {
-    const [portalPort, apiPort] = [await findFreePort(), await findFreePort()]
+    const [portalPort, apiPort] = await findFreePorts(2)
     const prefix = ['sh', '-c', 'exec "$0" "$@" >/dev/full']
     const sandbox = await startSandbox(t, {
       databaseUrl: await makeSqliteUrl(t),

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Test } from 'tap'
-import { findFreePort } from '../../support/free-port.ts'
+import { findFreePorts } from '../../support/free-port.ts'
 import { buildTestSandbox, seeded, type TestSandbox } from './build-test-sandbox.ts'
 
 export interface OpenPortal {
@@ -21,7 +21,7 @@ export interface OpenPortal {
 
 export async function openPortal(t: Test): Promise<OpenPortal> {
   const { clientUrl, arrivals } = await openClient(t)
-  const [portalPort, apiPort, labPort] = [await findFreePort(), await findFreePort(), await findFreePort()]
+  const [portalPort, apiPort, labPort] = await findFreePorts(3)
   // The settings contain the addresses, so the ports must be known before the sandbox listens.
   const portalUrl = `http://127.0.0.1:${portalPort}`
   const apiUrl = `http://127.0.0.1:${apiPort}`

@@ -84,9 +84,9 @@ function pendingStates(cookies: Cookies): string[] {
 }
 
 /**
- * A sign-out sets this cookie for 15 minutes, or until a login succeeds. Without this cookie, the next
- * page that the visitor opens would redirect to the login. The portal has its own session, so it would sign the visitor
- * in again at once.
+ * A sign-out sets this cookie for 15 minutes, or until a login succeeds. Without this cookie, the next page that the
+ * visitor opens would redirect to the login. The portal has its own session, so it would sign the visitor in again at
+ * once.
  */
 export const signedOutCookie: Cookie = {
   name: '__Host-signed-out',

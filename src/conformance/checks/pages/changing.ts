@@ -180,7 +180,7 @@ export const changing: CheckDefinition[] = [
       if (forms.length === 0) throw new NotApplicable('no page about an application has a form')
       const other = await openWithApplication(context, {}, await context.otherPerson())
       const theirs = formsAbout(context, await openPagesAbout(context, other), other.id).map(({ form }) =>
-        replaceId(form, other.id, id),
+        replaceId(replaceId(form, other.id, id), other.person.groupId, application.person.groupId),
       )
       let works = 0
       for (const found of forms) {

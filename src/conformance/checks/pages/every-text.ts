@@ -7,7 +7,7 @@ import { type CheckDefinition, NotApplicable, passNotApplicable, passUndecided }
 import type { CheckContext } from '../../context.ts'
 import { expect, headerOf, setCookiesOf } from '../../findings.ts'
 import { nameField, openEditForm, openPagesAbout, openWithApplication } from '../../steps/application-pages.ts'
-import { crawl, makeApplication } from '../../steps/applications.ts'
+import { crawl, makeApplication, redirectUri } from '../../steps/applications.ts'
 import { cookieHeader, typedAddress } from '../../steps/callback.ts'
 import { created, openFormIn } from '../../steps/create-form.ts'
 import { openGroupPages } from '../../steps/group-form.ts'
@@ -496,10 +496,7 @@ export const everyText: CheckDefinition[] = [
       })
       pages.push(...(await openPagesAbout(context, all)))
       const edit = await openEditForm(context, all).catch(passNotApplicable)
-      const changed = {
-        ...(edit && everywhere(edit.form, otherSite.url(mark))),
-        redirectUris: 'https://made.example/callback',
-      }
+      const changed = { ...(edit && everywhere(edit.form, otherSite.url(mark))), redirectUris: redirectUri }
       const typed = Object.fromEntries(Object.entries(changed).filter(([name]) => /ur[il]/i.test(name)))
       if (edit) pages.push(await all.browser.newTab().submit(edit.page, edit.form, typed))
       for (const page of pages) {

@@ -20,7 +20,7 @@ import {
   saveForm,
   typedInto,
 } from '../../steps/application-pages.ts'
-import { applicationName, makeGroup } from '../../steps/applications.ts'
+import { applicationName, makeGroup, redirectUri } from '../../steps/applications.ts'
 import { followCallback } from '../../steps/callback.ts'
 import {
   created,
@@ -428,7 +428,7 @@ export const formHandling: CheckDefinition[] = [
         if (known && (refused.status !== known.status || shownIn(refused) !== shownIn(known))) return
         known = refused
         if (when === 'after') await changeName(context, application, others)
-        const late = await send(refused, again, 'https://made.example/callback')
+        const late = await send(refused, again, redirectUri)
         await context.platform.settle()
         const stored = await readName(context, application)
         expect(

@@ -18,7 +18,7 @@ export const longList: CheckDefinition[] = [
     title: 'Each application of the visitor is in the list, or on one of the pages of the list',
     rule: 'whole-list',
     why: 'The visitor cannot manage an application that is on no page of the list.',
-    fix: 'Compute the first and the last entry of each page from the number of the page, and test the last page.',
+    fix: 'Show all applications, or link to every page of the list. Compute the first and the last entry of each page from the number of the page, and test the last page.',
     needs: ['page'],
     async run(context) {
       const person = await context.person()
@@ -67,7 +67,11 @@ function mayHaveOtherPages(page: Page): boolean {
   const linksOn = page.links.some(
     ({ url, text, rel }) => rel.includes('next') || /^\W*\d{1,3}\W*$/.test(text) || (URL.canParse(url) && isOther(url)),
   )
-  const asksOn = page.forms.some(({ fields }) => fields.some(([, value]) => /^\d{1,3}$/.test(value)))
+  const asksOn = page.forms.some(({ fields, buttons }) =>
+    [...fields.map(([, value]) => value), ...buttons.flatMap(({ value, text }) => [value, text.trim()])].some(value =>
+      /^\d{1,3}$/.test(value),
+    ),
+  )
   return linksOn || asksOn || mayGoOnByScript(page)
 }
 

@@ -1,4 +1,5 @@
-// Checks forms that only read, such as the search of a list.
+// Checks the search of the page behind the login.
+import type { Page } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect } from '../../findings.ts'
@@ -29,12 +30,9 @@ export const searchForms: CheckDefinition[] = [
     fix: 'Let the template escape the text wherever the page shows it: in the title, in the heading and in the value of the field.',
     needs: ['page'],
     async run(context) {
-      const { browser, page, searches } = await findSearches(context)
-      for (const { form, field } of searches)
-        for (const text of hostile) {
-          const found = await browser.submit(page, form, { [field]: text })
-          expect(!runsScript(found, script), `The page does not escape the text of the field ${field}.`, found)
-        }
+      await searchForEach(context, hostile, (found, _text, field) =>
+        expect(!runsScript(found, script), `The page does not escape the text of the field ${field}.`, found),
+      )
     },
   },
   {
@@ -45,22 +43,26 @@ export const searchForms: CheckDefinition[] = [
     fix: 'Compare the text as it is. Do not put it into a regular expression, a format or a query.',
     needs: ['page'],
     async run(context) {
-      const { browser, page, searches } = await findSearches(context)
-      for (const { form, field } of searches)
-        for (const text of odd) {
-          const found = await browser.submit(page, form, { [field]: text })
-          expect(
-            found.status > 0 && found.status < 500,
-            `The visitor searched for ${JSON.stringify(text.slice(0, 20))}, and the client answered with ${describePage(found)}.`,
-            found,
-          )
-        }
+      await searchForEach(context, odd, (found, text) =>
+        expect(
+          found.status > 0 && found.status < 500,
+          `The visitor searched for ${JSON.stringify(text.slice(0, 20))}, and the client answered with ${describePage(found)}.`,
+          found,
+        ),
+      )
     },
   },
 ]
 
-/** Opens the page behind the login, and finds the forms in which a visitor types text and which only read. */
-async function findSearches(context: CheckContext) {
+/**
+ * Searches for each text with each search on the page behind the login, and judges the page with the results. A search
+ * is a form with GET in which a visitor types text.
+ */
+async function searchForEach(
+  context: CheckContext,
+  texts: string[],
+  judge: (found: Page, text: string, field: string) => void,
+): Promise<void> {
   const person = await context.person()
   for (let count = 0; count < many; count++) await makeApplication(context, person, { name: `Searched ${count}` })
   const { browser } = await context.signedIn()
@@ -70,5 +72,6 @@ async function findSearches(context: CheckContext) {
     return form.method === 'GET' && field !== undefined && isOfClient(context, form.action) ? [{ form, field }] : []
   })
   if (searches.length === 0) throw new NotApplicable('the page behind the login has no form for a search')
-  return { browser, page, searches }
+  for (const { form, field } of searches)
+    for (const text of texts) judge(await browser.submit(page, form, { [field]: text }), text, field)
 }

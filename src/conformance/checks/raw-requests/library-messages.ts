@@ -2,7 +2,7 @@
 import type { CheckDefinition } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { bodyOf, fail } from '../../findings.ts'
-import { type Odd, requestText, sendOdd } from '../../steps/raw.ts'
+import { type Odd, requestText, sendAnswered } from '../../steps/raw.ts'
 
 const formType = 'application/x-www-form-urlencoded'
 
@@ -26,7 +26,7 @@ export const libraryMessages: CheckDefinition[] = [
     why: 'A message from a library shows an attacker how the client is built, and can repeat a part of the request. It does not help the visitor.',
     fix: 'In the error handler, show a fixed sentence for each status, also for the errors of the router and of the parser. Write the message of the error into the log.',
     async run(context) {
-      for (const { odd, exchange } of await sendOdd(context, refusedRequests(context))) {
+      for (const { odd, exchange } of await sendAnswered(context, refusedRequests(context))) {
         const message = messages.map(pattern => pattern.exec(bodyOf(exchange))?.[0]).find(text => text !== undefined)
         if (message !== undefined) fail(`The answer to ${odd.what} shows the message “${message}”.`, exchange)
       }

@@ -52,8 +52,8 @@ const parameters = [
 const evil = 'evil.example'
 
 /**
- * Finds the sign-out form. If visitors sign out with a link, returns a form that opens the link. The returned page has
- * no Content-Security-Policy, because the policy of the client's page may stop the redirect that the check looks for.
+ * Finds the sign-out form. If no page has one, returns a form that opens the link with which visitors sign out, or else
+ * the sign-out path. The returned page has no Content-Security-Policy, because the policy of the client's page may stop the redirect that the check looks for.
  */
 async function openSignOutForm(context: CheckContext, browser: Browser, landed: Page) {
   const { method, path } = context.settings.logout!
@@ -466,7 +466,7 @@ export const signingOut: CheckDefinition[] = [
         const { page, form } = await openSignOutForm(context, browser, landed)
         const hidden = parameters.map(name => ({ name, type: 'hidden', values: [address] }))
         const action = new URL(form.action)
-        for (const { name } of hidden) action.searchParams.set(name, address)
+        for (const name of parameters) action.searchParams.set(name, address)
         const controls = [...form.controls.filter(({ name }) => !parameters.includes(name)), ...hidden]
         const sent = { ...form, action: action.href, controls }
         const isForeign = ({ hostname }: URL) => hostname === evil

@@ -4,10 +4,13 @@ import { type CheckDefinition, NotApplicable } from '../../check.ts'
 import { expect } from '../../findings.ts'
 import { created, isCreation, type OpenForm, openCreateForm, openFormIn, secretOf } from '../../steps/create-form.ts'
 
+const [firstName, secondName] = ['Sent by the first visitor', 'Sent by the second visitor']
+
 export const formsAtOnce: CheckDefinition[] = [
   {
     id: 'tabs-forms-at-once',
-    title: 'If two visitors send forms at the same time, each application is created with the token of its own visitor',
+    title:
+      'If two visitors send forms at the same time, the client creates each application with the token of the visitor who sent its form',
     rule: 'visitors-apart',
     why: 'If the handler of a form keeps the visitor in an object that several requests use, the application of one visitor is created with the token of another visitor.',
     fix: 'Keep the visitor of a request in a local variable or in the request object. Never keep it in a field of a handler, a controller or a module.',
@@ -15,21 +18,24 @@ export const formsAtOnce: CheckDefinition[] = [
     isAlone: true,
     longestMs: 60_000,
     async run(context) {
-      const first = await openCreateForm(context)
+      const first = await openCreateForm(context, firstName)
       const { browser, person } = await context.signedIn({ person: await context.otherPerson() })
-      const second = await openFormIn(context, browser, person)
-      const before = new Set(context.platform.steps)
+      const second = await openFormIn(context, browser, person, secondName)
       // Makes the API answer late, so that the client handles both forms at the same time.
       for (const place of ['list', 'groups', 'create'])
         await context.order(`${place}-late`, { times: 'always', state: undefined, options: { seconds: 0.5 } })
-      const sending = send(first)
-      await context.pause(150)
-      const pages = await Promise.all([sending, send(second)])
+      const { result: pages, steps } = await context.during(async () => {
+        const sending = send(first)
+        await context.pause(150)
+        return Promise.all([sending, send(second)])
+      })
       await context.dropFaults()
-      await context.platform.settle()
-      const creations = context.platform.steps.filter(step => isCreation(step) && !before.has(step))
-      for (const open of [first, second]) {
-        const wrong = creations.find(step => isOf(step, open) && step.about.userId !== open.person.id)
+      const creations = steps.filter(isCreation)
+      for (const [name, { person }] of [
+        [firstName, first],
+        [secondName, second],
+      ] as const) {
+        const wrong = creations.find(step => hasName(step, name) && step.about.userId !== person.id)
         expect(
           wrong === undefined,
           'Two visitors sent forms at the same time. The client sent the application of one visitor with the token of the other visitor.',
@@ -49,10 +55,9 @@ function send({ browser, page, form, values }: OpenForm) {
   return browser.submit(page, form, values)
 }
 
-/** Whether the call contains the name that this visitor typed. Every form of the suite has its own name. */
-function isOf({ request }: LabStep, { values }: OpenForm): boolean {
-  const name = Object.values(values).find(value => `${value}`.startsWith('Created by conformance'))
-  return JSON.stringify(request.body).includes(`${name}`)
+/** Whether the call contains this name of an application. */
+function hasName({ request }: LabStep, name: string): boolean {
+  return JSON.stringify(request.body).includes(name)
 }
 
 function expectNoSecretOf(creation: LabStep[], page: Awaited<ReturnType<typeof send>>): void {

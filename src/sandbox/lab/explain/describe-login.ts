@@ -1,5 +1,5 @@
 // Describes a login as JSON: what happened at each step, why a step was refused, and the notices about the client.
-import { count, listOf, object, only, ref, type Schema, text } from '../../http/describe.ts'
+import { count, listOf, object, only, ref, type Schema, text, time } from '../../http/describe.ts'
 import type { Guidance } from '../../observe/reasons.ts'
 import type { Logins } from '../record/logins.ts'
 import { type RecordedLogin, type RecordedStep, schemes } from '../record/recorded.ts'
@@ -93,7 +93,6 @@ function describeGuidance({ found, why, fix, reference }: Guidance) {
   return { found, why, mend: fix, source: reference }
 }
 
-const time = { type: 'string', format: 'date-time' }
 const textOrNull = { type: ['string', 'null'] }
 const values = {
   type: 'object',

@@ -156,8 +156,9 @@ function codeFound(step: RecordedStep, { steps }: Pick<RecordedLogin, 'steps'>):
 const longestCodeMs = 10 * 60_000
 
 /**
- * Explains why the portal does not know a code or a refresh token that it issued in an earlier step. A fault in that
- * step may have changed the value. If the code is new, the portal does not know it for another reason, such as a reset.
+ * Explains why the portal does not know a code or a refresh token that it issued in an earlier step. Steps with a fault
+ * do not count, because the fault may have changed the value. Returns undefined for a code that is too new to have
+ * expired: the reason is then another one, such as a reset.
  */
 function forgottenFound(
   { reason, at, request }: RecordedStep,

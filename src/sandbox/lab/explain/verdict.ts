@@ -95,8 +95,8 @@ function hasSuccessAfter(step: RecordedStep, { steps }: Pick<RecordedLogin, 'ste
 /** Whether a renewal gave tokens, or the API accepted a call. After a fault, the API may not have read the call. */
 function isSuccess(step: RecordedStep): boolean {
   const { kind, reason, fault, response } = step
-  if (kind !== 'api') return kind === 'refresh' && gaveTokens(step)
-  return !reason && !fault && response.status >= 200 && response.status < 300
+  if (kind === 'refresh') return gaveTokens(step)
+  return kind === 'api' && !reason && !fault && response.status >= 200 && response.status < 300
 }
 
 function addLaterSuccess(said: Said): Said {

@@ -1,6 +1,6 @@
 // The calls of /lab/v1/faults: they order, list and remove faults, and return the catalogue.
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { answer, count, listOf, object, only, ref, type Schema, text } from '../../http/describe.ts'
+import { answer, count, listOf, object, only, ref, type Schema, text, time } from '../../http/describe.ts'
 import { clientIdInQuery, idInPath, queryOf, refusalAnswers } from '../call-schemas.ts'
 import { LabError } from '../lab-error.ts'
 import { catalogue, describeFault } from './catalogue.ts'
@@ -140,7 +140,6 @@ export function faultCalls(faults: OrderedFaults) {
   }
 }
 
-const time = { type: 'string', format: 'date-time' }
 const anyFields = { type: 'object', additionalProperties: true }
 
 /** The schemas of the answers above, under their names in the OpenAPI document. */

@@ -2,7 +2,7 @@
 // reset a password.
 import { randomUUID } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { answer, listOf, object, type Schema, text } from '../../http/describe.ts'
+import { answer, listOf, object, type Schema, text, time } from '../../http/describe.ts'
 import type { Mail, Mailbox } from '../../people/mail.ts'
 import { queryOf, refusalAnswers } from '../call-schemas.ts'
 import { labPageHeaders } from '../security-headers.ts'
@@ -45,7 +45,7 @@ export const mailSchemas: Record<string, Schema> = {
     mails: listOf(
       object({
         id: text,
-        at: { type: 'string', format: 'date-time' },
+        at: time,
         to: text,
         subject: text,
         text,

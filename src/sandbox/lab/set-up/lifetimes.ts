@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify'
 import type { FromSchema, JSONSchema } from 'json-schema-to-ts'
 import { answer, count, object } from '../../http/describe.ts'
 import { isMadeApplication } from '../../store/for-lab/marks.ts'
-import { familyLifetimeMs, longestTokenSeconds } from '../../store/grants.ts'
+import { familyLifetimeMs, longestCodeSeconds, longestTokenSeconds } from '../../store/grants.ts'
 import { isId } from '../../values/is-id.ts'
 import { idInPath, refusalAnswers } from '../call-schemas.ts'
 import { LabError } from '../lab-error.ts'
@@ -26,7 +26,7 @@ export const lifetimesBody = {
       maximum: familyLifetimeMs / 1000,
       description: 'The time begins when the refresh token is issued. Each renewal issues a new refresh token.',
     },
-    codeSeconds: { type: 'integer', minimum: 1, maximum: 600 },
+    codeSeconds: { type: 'integer', minimum: 1, maximum: longestCodeSeconds },
   },
 } as const satisfies JSONSchema
 

@@ -12,6 +12,7 @@ import { listInvitationsInto, listInvitationsOf } from '../../store/invitations.
 import { countMembers, isMember, listGroupsOf, listMembers } from '../../store/memberships.ts'
 import { findUser } from '../../store/users.ts'
 import { isId } from '../../values/is-id.ts'
+import { isLonger } from '../../values/text-length.ts'
 import { type PageNotice, redirectWithNotice, takeNotice } from '../notice.ts'
 import { askFirst, makeAccountForm, pathOf, readAccountForm, showAccountPage, visitorOf } from './account.ts'
 
@@ -296,6 +297,6 @@ async function findProblem(
 
 function findGroupNameProblem(name: string): string | undefined {
   if (name === '') return 'Enter a name for the group.'
-  if ([...name].length > longestName) return `Use ${longestName} characters or fewer.`
+  if (isLonger(name, longestName)) return `Use ${longestName} characters or fewer.`
   return /\p{Cc}/u.test(name) ? 'Use only letters, numbers and symbols.' : undefined
 }

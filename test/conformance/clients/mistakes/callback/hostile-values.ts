@@ -1,6 +1,6 @@
 // Clients that trust values that anybody can put into an address: markup, line breaks and addresses.
 import { correct } from '../../behaviour.ts'
-import { answerWith, goOnLater } from '../../changes.ts'
+import { answerWith } from '../../changes.ts'
 import { type Mistake, mistake } from '../../mistake.ts'
 import { goOn } from '../../pages.ts'
 import { isCancelled, isRefusedCallback } from '../../requests.ts'
@@ -26,7 +26,7 @@ export const hostileValues: Mistake[] = [
     afterLogin: (visit, login) => goOn(visit, visit.query.get('RelayState') ?? login.returnTo),
   }),
   mistake('next-page-of-the-callback-after-five-seconds', 'callback-no-redirect-away', {
-    afterLogin: (visit, { returnTo }) => goOnLater(visit, visit.query.get('next') ?? returnTo),
+    afterLogin: (visit, { returnTo }) => goOn(visit, visit.query.get('next') ?? returnTo, 5),
   }),
   ...['client_id', 'iss', 'error_uri', 'code'].map(name =>
     mistake(`${name}-of-a-refused-callback-as-html`, 'callback-escapes-anything', {

@@ -1,9 +1,9 @@
 // Clients that lead the visitor to a wrong or dangerous page after the login.
 import { decodeSafely } from '../../../../../src/conformance/steps/set-cookies.ts'
 import { correct } from '../../behaviour.ts'
-import { answerWith, beginsAtPage, goOnLater } from '../../changes.ts'
+import { answerWith, beginsAtPage } from '../../changes.ts'
 import { type Mistake, mistake } from '../../mistake.ts'
-import { page } from '../../pages.ts'
+import { goOn, page } from '../../pages.ts'
 import { isCallback } from '../../requests.ts'
 import type { Visit } from '../../visit.ts'
 
@@ -110,7 +110,7 @@ export const returnTo: Mistake[] = [
   ),
   mistake('return-to-anywhere-after-five-seconds', ['return-to-absolute', 'return-to-two-slashes'], {
     localPath: text => text ?? '/applications',
-    afterLogin: (visit, { returnTo }) => goOnLater(visit, returnTo),
+    afterLogin: (visit, { returnTo }) => goOn(visit, returnTo, 5),
   }),
   mistake('return-address-with-an-upper-case-scheme-accepted', 'return-to-upper-case-scheme', {
     localPath: (text, visit) =>

@@ -2,6 +2,16 @@
 import { bodyWith } from '../../changes.ts'
 import { type Mistake, mistake } from '../../mistake.ts'
 
+const pageSize = 50
+
+/** Replaces a list of more than `size` applications. `change` gets the items and returns HTML. */
+const inLongList = (size: number, change: (items: string[], query: URLSearchParams) => string) =>
+  bodyWith((body, { url, query }) => {
+    const items = body.match(/<li>.*?<\/li>/g) ?? []
+    if (url.pathname !== '/applications' || items.length <= size) return body
+    return body.replace(/<ul>.*<\/ul>/, change(items, query))
+  })
+
 /**
  * Divides the list into pages of this size. Links to the other pages are above and below the list. `itemsOf` returns the
  * items of one page, and gets the number of the page.
@@ -10,34 +20,28 @@ export const inPages = (
   size: number,
   itemsOf = (items: string[], page: number) => items.slice((page - 1) * size, page * size),
 ) =>
-  bodyWith((body, { url, query }) => {
-    const items = body.match(/<li>.*?<\/li>/g) ?? []
-    if (url.pathname !== '/applications' || items.length <= size) return body
+  inLongList(size, (items, query) => {
     const numbers = Array.from({ length: Math.ceil(items.length / size) }, (_, index) => index + 1)
     const links = numbers.map(number => `<a href="/applications?page=${number}">${number}</a>`).join('')
     const pager = `${links}<a href="/applications?page=2">Next</a><a href="/applications?from=menu">All</a>`
     const list = `<ul>${itemsOf(items, Number(query.get('page') ?? 1)).join('')}</ul>`
-    return body.replace(/<ul>.*<\/ul>/, `${pager}${list}${pager}`)
+    return `${pager}${list}${pager}`
   })
 
 export const longList: Mistake[] = [
   mistake(
     'rest-of-the-list-missing',
     'list-every-page',
-    bodyWith((body, { url }) => {
-      const items = body.match(/<li>.*?<\/li>/g) ?? []
-      if (url.pathname !== '/applications' || items.length <= 50) return body
-      return body.replace(/<ul>.*<\/ul>/, `<ul>${items.slice(0, 50).join('')}</ul>`)
-    }),
+    inLongList(pageSize, items => `<ul>${items.slice(0, pageSize).join('')}</ul>`),
   ),
   mistake(
     'second-page-of-the-list-empty',
     'list-every-page',
-    inPages(50, (items, page) => items.slice((page - 1) * 50, 50)),
+    inPages(pageSize, (items, page) => items.slice((page - 1) * pageSize, pageSize)),
   ),
   mistake(
     'last-application-of-the-list-missing',
     'list-every-page',
-    inPages(50, (items, page) => items.slice((page - 1) * 50, Math.min(page * 50, items.length - 1))),
+    inPages(pageSize, (items, page) => items.slice((page - 1) * pageSize, Math.min(page * pageSize, items.length - 1))),
   ),
 ]

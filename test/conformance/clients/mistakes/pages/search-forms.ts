@@ -17,7 +17,11 @@ export const searchForms: Mistake[] = [
     'search-escapes',
     withSearch(text => text),
   ),
-  mistake('quotes-of-a-search-not-escaped', 'search-escapes', { ...withSearch(text => text.replaceAll('<', '&lt;')) }),
+  mistake(
+    'quotes-of-a-search-not-escaped',
+    'search-escapes',
+    withSearch(text => text.replaceAll('<', '&lt;')),
+  ),
   mistake(
     'search-as-a-regular-expression',
     'search-odd-texts',
