@@ -144,6 +144,10 @@ export const signIn = fastifyPlugin<SignInOptions>(
     const login = createLogin({ portal, loginCookies, sessions, clock, home, runSignInHooks, keepConnection })
     const signOut = createSignOut({ portal, sealer, loginCookies, sessions, runSignOutHook })
 
+    app.decorateRequest('receivedAtMs', 0)
+    app.addHook('onRequest', async request => {
+      request.receivedAtMs = clock().getTime()
+    })
     app.decorateRequest('queuedCookies', undefined)
     app.decorateRequest('visitorIfAny', undefined)
     app.decorateRequest('visitor', {

@@ -56,7 +56,8 @@ export function createVisitorHooks({ portal, sessions, visitors, home }: Visitor
     })
     scope.addHook('onSend', async (request, reply) => {
       const cookies = queuedCookies(request)
-      if (cookies.length > 0 && !sessions.isOutdated(request.cookies, cookies)) setCookies(reply, cookies)
+      if (cookies.length === 0 || sessions.isOutdated(request.cookies, cookies, request.receivedAtMs)) return
+      setCookies(reply, cookies)
     })
     scope.setErrorHandler(async (error, request, reply) => {
       if (error instanceof SignInRequired) return askToSignIn(request, reply, { portal, home })

@@ -6,6 +6,8 @@ import { afterSetting, type Cookie, type Cookies } from '../../web/cookies.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
+    /** When the request arrived, in milliseconds since 1970. */
+    receivedAtMs: number
     /** The session cookies that the response will set, keyed by their names. */
     queuedCookies: Map<string, Cookie> | undefined
   }

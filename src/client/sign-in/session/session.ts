@@ -45,19 +45,25 @@ const renewBeforeMs = 60_000
 /** During this time after a renewal, requests that still have the old refresh token get the result of this renewal. */
 const shareRenewalMs = 10_000
 /**
- * How long the client remembers a sign-out and a replaced refresh token. This time must be longer than a request with
- * the usual deadline, and longer than the longest renewal and `shareRenewalMs` together.
+ * How long the client remembers a sign-out and a replaced refresh token. This time must be longer than the longest
+ * request. A route for uploads can have a deadline of several minutes (`deadlineMs`).
  */
-const rememberEndMs = 60_000
+const rememberEndMs = 60 * 60 * 1000
+/**
+ * A browser may send other requests with the old cookies until it gets the answer to a sign-out or a renewal. So a
+ * request that arrives less than a minute after the sign-out or the renewal counts as sent before it. A minute is longer
+ * than the longest renewal and `shareRenewalMs` together.
+ */
+const oldCookieMs = 60_000
 
 type Log = { warn: (entry: object) => void }
 
 export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date, log: Log) {
   const renewals = new ExpiringMap<Promise<RenewedTokens>>(clock)
-  /** The tokens of visitors who have just signed out. */
-  const signOuts = new ExpiringMap<true>(clock)
-  /** The refresh tokens that a renewal has just replaced. */
-  const replaced = new ExpiringMap<true>(clock)
+  /** When visitors signed out, in milliseconds since 1970. The keys are the tokens of these visitors. */
+  const signOuts = new ExpiringMap<number>(clock)
+  /** When renewals replaced refresh tokens, in milliseconds since 1970. The keys are the old refresh tokens. */
+  const replaced = new ExpiringMap<number>(clock)
 
   /**
    * Begins a session after a login. The new session contains no data of an earlier session. Throws LoginError if a
@@ -118,7 +124,7 @@ export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date
       // tokens are revoked here. If this revocation fails, the new tokens stay valid until they expire, but nobody has
       // them.
       if (signOuts.get(refreshToken)) await portal.revoke(renewed.refreshToken, context).catch(() => undefined)
-      if (renewed.refreshToken !== refreshToken) replaced.set(refreshToken, true, rememberEndMs)
+      if (renewed.refreshToken !== refreshToken) replaced.set(refreshToken, clock().getTime(), rememberEndMs)
       return renewed
     })
     // If the old refresh token stays valid, the next request can renew again. It must not get this result: the access
@@ -134,21 +140,24 @@ export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date
    * contains its access token.
    */
   function noteSignOut(tokens: string[]): void {
-    for (const token of tokens) signOuts.set(token, true, rememberEndMs)
+    for (const token of tokens) signOuts.set(token, clock().getTime(), rememberEndMs)
   }
 
   /**
    * Whether a response must leave out the cookies `set`. This is the case if, in the meantime, the visitor has signed
-   * out (CK-13) or another request has renewed the session (CK-18). `sent` contains the cookies of the request. Each
-   * replica knows only the sign-outs and renewals that it has handled itself.
+   * out (CK-13) or another request has renewed the session (CK-18). `sent` contains the cookies of the request, and
+   * `receivedAtMs` is the time at which the request arrived. Each replica knows only the sign-outs and renewals that it
+   * has handled itself.
    */
-  function isOutdated(sent: Cookies, set: Cookie[]): boolean {
+  function isOutdated(sent: Cookies, set: Cookie[], receivedAtMs: number): boolean {
+    const wasSentBefore = (changedAtMs: number | undefined) =>
+      changedAtMs !== undefined && receivedAtMs < changedAtMs + oldCookieMs
     const kept = afterSetting(sent, set)
     const session = unsealSession(sealer, kept)
     const refreshToken = findRefreshToken(sealer, kept, session)
-    if (refreshToken && replaced.get(refreshToken.value)) return true
+    if (refreshToken && wasSentBefore(replaced.get(refreshToken.value))) return true
     const tokens = [refreshToken, ...unsealRefreshTokens(sealer, sent)].map(token => token?.value)
-    return [session?.accessToken, ...tokens].some(token => token !== undefined && signOuts.get(token))
+    return [session?.accessToken, ...tokens].some(token => token !== undefined && wasSentBefore(signOuts.get(token)))
   }
 
   /**

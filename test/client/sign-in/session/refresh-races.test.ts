@@ -306,6 +306,44 @@ t.test(
   },
 )
 
+t.test(
+  'CK-13: if the visitor signs out during an upload that takes minutes, the answer to the upload does not sign the visitor in again',
+  async t => {
+    const product: TestProduct = {
+      ...smallProduct,
+      async pages(signedIn, options) {
+        await signedIn.register(smallProduct.pages, options)
+        signedIn.get('/import', async (request, reply) => {
+          await request.visitor.api.get('/things', { type: 'array', items: {} })
+          return reply.message({ title: 'Done', message: 'Done.', nextStep: { href: '/page', text: 'All' } })
+        })
+      },
+    }
+    const things = holdAnswer({ body: [] })
+    const { browser, platform, clock } = await buildTestClient(t, {
+      product,
+      scripts: { 'GET /things': things.script },
+    })
+    platform.answer(tokenRoute, giveTokens({ refresh_token: 'first' }))
+    await signIn(browser)
+    platform.answer(tokenRoute, giveTokens({ access_token: renewedToken, refresh_token: 'second' }))
+    clock.advance(3600 - 30)
+    const importing = browser.get('/import', { site: 'same-origin' })
+    await things.asked
+    const oldBrowser = browser.copy()
+    await browser.post('/logout')
+    clock.advance(280)
+    things.release()
+    t.equal((await importing).statusCode, 200)
+    const sessionCookies = (names: string[]) => names.filter(name => /^__Host-(session|refresh)/.test(name))
+    t.same(sessionCookies(browser.names()), [])
+
+    // This request begins after the sign-out. So its answer is not late, and deletes the old cookies.
+    await oldBrowser.get('/import', { site: 'same-origin' })
+    t.same(sessionCookies(oldBrowser.names()), [])
+  },
+)
+
 /** Signs a visitor in whose session data cannot be loaded at the sign-in. The next load waits for `data.release`. */
 async function buildWithHeldData(t: Test, tokens: Record<string, unknown>) {
   let loads = 0
