@@ -1,7 +1,7 @@
 // Runs one check once, and turns its outcome into a result.
 import { setTimeout as wait } from 'node:timers/promises'
 import type { HttpExchange } from './browser/browser.ts'
-import { type Check, Failed, NotApplicable, NotRun, Undecided, type Verdict } from './check.ts'
+import { type Check, Failed, NotApplicable, NotRun, ReportedElsewhere, Undecided, type Verdict } from './check.ts'
 import type { ClientWatch } from './client-watch.ts'
 import { type CheckContext, createContext } from './context.ts'
 import { describeOutput } from './report/client-output.ts'
@@ -71,8 +71,12 @@ export async function attempt(
   const lost = whyGone ?? (unanswered && describeLost(unanswered))
   // If several checks were running, the suite does not know which of them made the client end.
   const isCause = whyGone === undefined || isAlone
+  // A check of a deadline already says that an answer is late, and how to set the deadline.
+  const isLateAnswer = whyGone === undefined && check.rule === 'UP-03' && outcome.verdict === 'failed'
   const found =
-    lost === undefined ? resultOfOutcome(check, outcome, context) : resultOfLoss(check, outcome, context, lost, isCause)
+    lost === undefined || isLateAnswer
+      ? resultOfOutcome(check, outcome, context)
+      : resultOfLoss(check, outcome, context, lost, isCause)
   const printed = isBlamed(found) ? describePrinted(options, context, lost !== undefined) : []
   const evidence = [...found.evidence, ...printed]
   const result = { ...found, reason: hide(found.reason), evidence: evidence.map(hide), durationMs }
@@ -82,12 +86,13 @@ export async function attempt(
 
 /** The result of a check after which the client still answers. */
 function resultOfOutcome(check: Check, outcome: CheckOutcome, context: CheckContext): Result {
-  const { verdict, reason, evidence, fix = check.fix, isError } = outcome
+  const { verdict, reason, evidence, fix = check.fix, isError, isReportedElsewhere } = outcome
   return {
     ...resultOf(check, context.settings, verdict, reason),
     fix,
     evidence: isBlamed(outcome) && evidence.length === 0 ? context.evidence() : evidence,
     ...(isError && { isError }),
+    ...(isReportedElsewhere && { isReportedElsewhere }),
   }
 }
 
@@ -131,6 +136,7 @@ interface CheckOutcome {
   evidence: string[]
   fix?: string
   isError?: boolean
+  isReportedElsewhere?: boolean
 }
 
 async function findOutcome(check: Check, context: CheckContext): Promise<CheckOutcome> {
@@ -167,6 +173,10 @@ function judge(error: unknown, check: Check, settings: Settings): CheckOutcome {
   if (error instanceof Failed) {
     const verdict = settings.isStrict ? 'failed' : broken[rules[check.rule].level]
     return { verdict, reason: error.message, evidence: error.evidence, ...(error.fix && { fix: error.fix }) }
+  }
+  if (error instanceof ReportedElsewhere) {
+    const reason = `${error.message}. Another check reports this`
+    return { verdict: 'not applicable', reason, evidence: [], isReportedElsewhere: true }
   }
   if (error instanceof NotApplicable) return { verdict: 'not applicable', reason: error.message, evidence: [] }
   if (error instanceof Undecided) return { verdict: 'undecided', reason: error.message, evidence: [] }

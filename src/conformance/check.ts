@@ -72,6 +72,12 @@ export class Failed extends Error {
 export class NotApplicable extends Error {}
 
 /**
+ * The check cannot run, because something else does not work, and another check reports this. If no check of the run
+ * reports anything, the verdict is `undecided`, so that the mistake is not overlooked.
+ */
+export class ReportedElsewhere extends NotApplicable {}
+
+/**
  * Pass this to `catch` if a check can continue without the result of the promise. Any error other than NotApplicable is
  * thrown again.
  */

@@ -29,6 +29,8 @@ export interface Result {
    * exit code.
    */
   isApart?: boolean
+  /** True if the check relies on another check to report why it could not run. */
+  isReportedElsewhere?: boolean
   /** If the check was not run: the id of the check that reports the cause. */
   notRunBecause?: string
 }

@@ -129,7 +129,20 @@ export async function runChecks(checks: Check[], given: ChecksOptions): Promise<
   for (const check of possible.filter(({ isAlone }) => isAlone)) await runAlone(check)
   standstills.stop()
   const inOrder = checks.map(check => results.get(check)!)
-  return nameMixedVisitors(obstacle ? nameCause(inOrder, obstacle) : inOrder)
+  return nameSharedRenewals(nameMixedVisitors(doubtUnreported(obstacle ? nameCause(inOrder, obstacle) : inOrder)))
+}
+
+/**
+ * Some checks cannot run because something else does not work, and rely on another check to report this. If no check
+ * has reported anything, the verdict of these checks is `undecided`.
+ */
+function doubtUnreported(results: Result[]): Result[] {
+  if (results.some(isBlamed)) return results
+  return results.map(result =>
+    result.isReportedElsewhere
+      ? { ...result, verdict: 'undecided', reason: `${result.reason}, but no check of this run has reported anything.` }
+      : result,
+  )
 }
 
 /**
@@ -144,10 +157,30 @@ function nameMixedVisitors(results: Result[]): Result[] {
   const mixed = results.find(
     result => result.rule === 'visitors-apart' && result.verdict === 'failed' && !isSignedOut(result),
   )
-  if (!mixed) return results
+  return pointTo(mixed, 'the client mixes the data of its visitors', results, isSignedOut)
+}
+
+/**
+ * If the client makes one renewal for several sessions of a person, this function adds a hint to the failures of checks
+ * that found no renewal: the renewal of an earlier session may have been enough for the client.
+ */
+function nameSharedRenewals(results: Result[]): Result[] {
+  const shared = results.find(result => result.rule === 'renewal-of-one-session' && isBlamed(result))
+  const why = 'the client makes one renewal for several sessions'
+  return pointTo(shared, why, results, ({ reason }) => /did not renew/.test(reason))
+}
+
+/** Adds a hint to the failures that `cause` may explain. */
+function pointTo(
+  cause: Result | undefined,
+  why: string,
+  results: Result[],
+  isExplained: (result: Result) => boolean,
+): Result[] {
+  if (!cause) return results
   return results.map(result =>
-    result !== mixed && isBlamed(result) && isSignedOut(result)
-      ? { ...result, reason: `${result.reason} Look at ${mixed.id} first: the client mixes the data of its visitors.` }
+    result !== cause && isBlamed(result) && isExplained(result)
+      ? { ...result, reason: `${result.reason} Look at ${cause.id} first: ${why}.` }
       : result,
   )
 }

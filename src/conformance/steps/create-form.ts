@@ -3,7 +3,7 @@
 import type { LabStep } from '../../sandbox/lab/record/recorded.ts'
 import type { Browser, Page } from '../browser/browser.ts'
 import type { Control, Form, Values } from '../browser/form.ts'
-import { NotApplicable, Undecided } from '../check.ts'
+import { ReportedElsewhere, Undecided } from '../check.ts'
 import type { CheckContext } from '../context.ts'
 import { describePage } from '../findings.ts'
 import type { Person } from '../platform.ts'
@@ -197,5 +197,5 @@ export async function submitCreate(context: CheckContext, open: OpenForm): Promi
     throw new Undecided(
       'The form created no application, although the client has created an application in another check.',
     )
-  throw new NotApplicable('the form creates no application. Another check reports this')
+  throw new ReportedElsewhere('the form creates no application')
 }

@@ -1,6 +1,6 @@
 // Sends requests that no browser sends, one after the other, and tests whether the client still answers.
 import type { HttpExchange } from '../browser/browser.ts'
-import { Failed, NotApplicable, Undecided } from '../check.ts'
+import { Failed, ReportedElsewhere, Undecided } from '../check.ts'
 import type { CheckContext } from '../context.ts'
 import { fail } from '../findings.ts'
 import { type RawAnswer, type RawBytes, sendBytes } from '../raw-connection.ts'
@@ -87,9 +87,7 @@ function isOwnMistake({ status }: RawAnswer): boolean {
 /** Sends all requests. Ends the check if the client does not answer one of them, because another check reports this. */
 export async function sendAnswered(context: CheckContext, all: Odd[]): Promise<AnswerToOdd[]> {
   return sendOdd(context, all).catch(error => {
-    throw error instanceof Failed
-      ? new NotApplicable('the client does not answer all of these requests. Another check reports this')
-      : error
+    throw error instanceof Failed ? new ReportedElsewhere('the client does not answer all of these requests') : error
   })
 }
 

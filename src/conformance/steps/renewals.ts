@@ -2,7 +2,7 @@
 // fault.
 import type { LabStep } from '../../sandbox/lab/record/recorded.ts'
 import type { Browser, Page } from '../browser/browser.ts'
-import { NotApplicable } from '../check.ts'
+import { ReportedElsewhere } from '../check.ts'
 import type { CheckContext } from '../context.ts'
 import { expect, failWithFix } from '../findings.ts'
 import type { Person } from '../platform.ts'
@@ -24,7 +24,7 @@ export const forgetRenewal = ({ pause }: CheckContext): Promise<void> => pause(1
 /** Ends the check if the portal refused the renewal. */
 export function grantedIn(renewal: LabStep): LabStep {
   if (renewal.response.status !== 200 || !tokensOf(renewal))
-    throw new NotApplicable('the portal refused the renewal. Another check reports this')
+    throw new ReportedElsewhere('the portal refused the renewal')
   return renewal
 }
 

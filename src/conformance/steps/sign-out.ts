@@ -2,7 +2,7 @@
 import type { Browser, HttpExchange, Page } from '../browser/browser.ts'
 import type { Form } from '../browser/form.ts'
 import type { Link } from '../browser/page.ts'
-import { NotApplicable, Undecided } from '../check.ts'
+import { NotApplicable, ReportedElsewhere, Undecided } from '../check.ts'
 import type { CheckContext } from '../context.ts'
 import { setCookiesOf, statusOf } from '../findings.ts'
 import { readSetCookie } from './set-cookies.ts'
@@ -90,8 +90,7 @@ export function signOutPathByPost({ settings }: CheckContext): string {
  */
 export async function expectWorkingSignOut(context: CheckContext, browser: Browser): Promise<void> {
   await signOut(context, browser)
-  if (await context.isSignedIn(browser))
-    throw new NotApplicable('signing out does not work. Another check reports this')
+  if (await context.isSignedIn(browser)) throw new ReportedElsewhere('signing out does not work')
 }
 
 /** Whether the client accepted the request, and deletes cookies in its answer. */

@@ -2,7 +2,7 @@
 // become very large when the client unpacks them, markup in texts, and headers for a browser.
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import type { Browser, HttpExchange, Page } from '../../browser/browser.ts'
-import { type CheckDefinition, NotApplicable } from '../../check.ts'
+import { type CheckDefinition, NotApplicable, ReportedElsewhere } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { expect, headerOf, setCookiesOf } from '../../findings.ts'
 import { openPagesAbout, openWithApplication } from '../../steps/application-pages.ts'
@@ -257,7 +257,7 @@ const createdRows: CheckDefinition[] = createdIds.map(([id, what, values]) => ({
         stopAt: ({ hostname }) => hostname === other,
       })
       if ((await created(context, open.person)).length === 0)
-        throw new NotApplicable('the form creates no application. Another check reports this')
+        throw new ReportedElsewhere('the form creates no application')
       const said = JSON.stringify(value)
       // The check reads the Location header itself, because a browser does not follow a redirect that the page's
       // Content-Security-Policy forbids.
@@ -464,7 +464,7 @@ const errorRows: CheckDefinition[] = [
       const page = await open.browser.submit(open.page, open.form, open.values)
       await context.platform.settle()
       if (!context.arrived('api').some(step => step.fault?.name === 'create-422-body'))
-        throw new NotApplicable('the form creates no application. Another check reports this')
+        throw new ReportedElsewhere('the form creates no application')
       expectAnswer(page)
       expect(!holdsMarkup(page), "The page does not escape the API's error text.", page)
       await submitCreate(context, await openCreateForm(context))
@@ -495,7 +495,7 @@ const headerRows: CheckDefinition[] = [
       await context.order('exchange-headers', { options: { headers: foreignHeaders } })
       const page = await followCallback(context, browser, callback, { stopAt: ({ hostname }) => hostname === other })
       if (!(await context.codeExchanges()).some(({ fault }) => fault))
-        throw new NotApplicable('the client makes no exchange for the callback. Another check reports this')
+        throw new ReportedElsewhere('the client makes no exchange for the callback')
       expectAnswer(page)
       expectOwnHeaders(page.trail)
     },

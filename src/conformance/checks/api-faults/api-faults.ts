@@ -1,7 +1,7 @@
 // Tests what the client does when the application API sends a wrong answer or no answer.
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import type { Browser } from '../../browser/browser.ts'
-import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
+import { type CheckDefinition, NotApplicable, ReportedElsewhere, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { expect, waitedMs } from '../../findings.ts'
 import { formsAbout, openPagesAbout, openWithApplication, worksFromItsPage } from '../../steps/application-pages.ts'
@@ -101,7 +101,7 @@ const redirects: CheckDefinition[] = [302, 307].map(status => ({
   },
 }))
 
-const followed = 'the client follows the redirect. Another check reports this'
+const followed = () => new ReportedElsewhere('the client follows the redirect')
 
 const redirectsReported: CheckDefinition = {
   id: 'redirect-reported',
@@ -113,12 +113,12 @@ const redirectsReported: CheckDefinition = {
   needs,
   async run(context) {
     const compared = await compareUnder(context, 'list-redirect-302')
-    if (requestAtTrap(context, 'list-redirect-302')) throw new NotApplicable(followed)
+    if (requestAtTrap(context, 'list-redirect-302')) throw followed()
     expectFittingAnswer(compared)
     await context.dropFaults()
     if (!context.settings.create) return
     const under = await createUnder(context, 'create-redirect-307')
-    if (requestAtTrap(context, 'create-redirect-307')) throw new NotApplicable(followed)
+    if (requestAtTrap(context, 'create-redirect-307')) throw followed()
     await expectFittingCreation(context, under)
   },
 }
@@ -152,7 +152,7 @@ async function createUnder(context: CheckContext, fault: string, options: Record
   await context.platform.settle()
   const creations = context.arrived('api').filter(isCreation)
   if (!creations.some(step => step.fault?.name === fault) && page.status !== 0)
-    throw new NotApplicable('the form creates no application. Another check reports this')
+    throw new ReportedElsewhere('the form creates no application')
   return { browser: open.browser, name, page, creations, hasMade: (await created(context, open.person)).length > 0 }
 }
 

@@ -2,7 +2,7 @@
 // and the time of a correct answer, but read an error answer to its end. Other clients have these limits in only one of
 // several functions.
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
-import { type CheckDefinition, NotApplicable, passNotApplicable, Undecided } from '../../check.ts'
+import { type CheckDefinition, NotApplicable, passNotApplicable, ReportedElsewhere, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect } from '../../findings.ts'
 import { isWrite, openPagesAbout, openWithApplication } from '../../steps/application-pages.ts'
@@ -20,7 +20,7 @@ const needsOf = (place: string): Needs => (place === 'create' || place === 'grou
 const json = 'application/json; charset=utf-8'
 const largeMiB = 32
 
-const noListCall = 'the client does not ask the API for the list of applications'
+const noListCall = () => new NotApplicable('the client does not ask the API for the list of applications')
 
 /** Returns an error answer for the API to send. At one byte per second, its body takes more than a minute to arrive. */
 const errorAnswer = (status: number) => ({
@@ -71,7 +71,7 @@ async function createUnder(context: CheckContext, options: Record<string, unknow
   await context.order('create-answer', { times: 5, options })
   const page = await open.browser.submit(open.page, open.form, open.values)
   await context.platform.settle(2000)
-  await endFault(context, 'create-answer', [page], noCreation)
+  await endFault(context, 'create-answer', [page], noCreation())
   return page
 }
 
@@ -162,7 +162,7 @@ export const errorAnswers: CheckDefinition[] = [
       for (const status of statuses) {
         await context.order('list-answer', { times: 1, options: { ...errorAnswer(status), largeMiB } })
         const page = await browser.newTab().visit(context.url(context.settings.page))
-        met += (await endFault(context, 'list-answer', [page], noListCall).catch(passNotApplicable)) ?? 0
+        met += (await endFault(context, 'list-answer', [page], noListCall()).catch(passNotApplicable)) ?? 0
         for (const step of await metFault(context, 'list-answer'))
           expect(
             step.response.isCut,
@@ -170,7 +170,7 @@ export const errorAnswers: CheckDefinition[] = [
             step,
           )
       }
-      if (met === 0) throw new NotApplicable(noListCall)
+      if (met === 0) throw noListCall()
       if (met < statuses.length) throw new Undecided('The client did not make a call for each of the error answers.')
       if ((await metFault(context, 'list-answer')).length < met)
         throw new Undecided('The client has not yet closed the connection on which an error answer arrived.')
@@ -201,7 +201,7 @@ export const errorAnswers: CheckDefinition[] = [
       const at = ['update', 'secret']
       const sent = open && (await sendFormsUnder(context, open, 'large', { at }).catch(passNotApplicable))
       if (sent) await judge(at, 'a change or a new secret', sent.length)
-      if (met === 0) throw new NotApplicable(noOtherCall)
+      if (met === 0) throw noOtherCall()
       if (unclosed.length > 0)
         throw new Undecided(`The client has not yet closed the connection of the call for ${unclosed.join(' and ')}.`)
     },
@@ -277,7 +277,7 @@ export const errorAnswers: CheckDefinition[] = [
       const page = await open.browser.submit(open.page, open.form, open.values)
       await context.platform.settle(3000)
       // The sandbox does not record a call whose connection is still open, so this check counts the calls.
-      const calls = await endFault(context, 'create-never', [page], noCreation)
+      const calls = await endFault(context, 'create-never', [page], noCreation())
       expect(calls === 1, `The API received ${calls} calls that create an application.`, page)
     },
   },
@@ -304,7 +304,7 @@ export const errorAnswers: CheckDefinition[] = [
           ...calls,
         )
       }
-      if (met === 0) throw new NotApplicable(noCreation)
+      if (met === 0) throw noCreation()
     },
   },
   {
@@ -414,8 +414,7 @@ export const errorAnswers: CheckDefinition[] = [
         await context.order(`${place}-401`, { times: 200 })
         const { result: page, steps } = await context.during(open)
         const refused = steps.filter(({ fault }) => fault?.name === `${place}-401`)
-        if (refused.length === 0)
-          throw new NotApplicable('the client does not make this call. Another check reports this')
+        if (refused.length === 0) throw new ReportedElsewhere('the client does not make this call')
         const renewals = steps.filter(isRenewal)
         expectAnswer(page)
         expect(refused.length <= 3, `For one request, the client made the call ${refused.length} times.`, page)
@@ -442,7 +441,7 @@ export const errorAnswers: CheckDefinition[] = [
       const page = await open.browser.submit(open.page, open.form, open.values, context.beforePortal)
       await context.platform.settle()
       if (!context.arrived('api').some(({ fault }) => fault?.name === 'create-401'))
-        throw new NotApplicable('the form creates no application. Another check reports this')
+        throw new ReportedElsewhere('the form creates no application')
       expectAnswer(page)
       expect((await created(context, open.person)).length === 0, 'The application was created.', page)
       expect(context.arrived('api').filter(isWrite).length <= 3, 'The client repeated the call again and again.', page)

@@ -2,7 +2,7 @@
 // call for the list of groups. api-faults.ts tests the call for the list of applications.
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import type { Browser, Page } from '../../browser/browser.ts'
-import { type CheckDefinition, NotApplicable, passNotApplicable, Undecided } from '../../check.ts'
+import { type CheckDefinition, NotApplicable, passNotApplicable, ReportedElsewhere, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect, expectWithFix, fail } from '../../findings.ts'
 import {
@@ -204,22 +204,27 @@ async function openUnder(context: CheckContext, fault: string, options: Record<s
   await context.order(fault, { times, options })
   const pages = await openPagesAbout(context, application)
   await context.platform.settle()
-  await endFault(context, fault, pages, 'no page reads the application from the API again')
+  await endFault(context, fault, pages, new NotApplicable('no page reads the application from the API again'))
   return { ...application, pages }
 }
 
 /**
  * Removes the fault, and returns how many calls met it. If no call met the fault, the pages prove nothing, and the
  * check ends. If a page failed, the check is undecided, because the client may have failed before it made the call. If
- * no page failed, the check is not applicable.
+ * no page failed, the check ends with `whyNoCall`.
  */
-export async function endFault(context: CheckContext, fault: string, pages: Page[], reason: string): Promise<number> {
+export async function endFault(
+  context: CheckContext,
+  fault: string,
+  pages: Page[],
+  whyNoCall: NotApplicable,
+): Promise<number> {
   const met = context.timesMet(fault)
   await context.dropFaults()
   if (met > 0) return met
   const failed = pages.find(({ status }) => status === 0 || status >= 500)
   if (failed) throw new Undecided(`No call met the fault ${fault}, and the browser got ${describePage(failed)}.`)
-  throw new NotApplicable(reason)
+  throw whyNoCall
 }
 
 const reads: CheckDefinition[] = [
@@ -271,8 +276,8 @@ const isAbout = (page: Page, id: string, name: string) =>
 const hasFormsOf = (page: Page, known: Page) =>
   page.url === known.url && formAddresses(known).every(action => formAddresses(page).includes(action))
 
-const noGroups = 'the form does not ask the API for groups'
-export const noCreation = 'the form creates no application. Another check reports this'
+const noGroups = () => new NotApplicable('the form does not ask the API for groups')
+export const noCreation = () => new ReportedElsewhere('the form creates no application')
 
 /**
  * Orders the fault for one of the calls in `places`, and lets the client make this call. Returns the pages. Ends the
@@ -296,14 +301,14 @@ export async function meet(context: CheckContext, place: string, fault: string, 
     await context.order(`create-${fault}`, { times: 5, options })
     const page = await open.browser.submit(open.page, open.form, open.values)
     await context.platform.settle()
-    await endFault(context, `create-${fault}`, [page], noCreation)
+    await endFault(context, `create-${fault}`, [page], noCreation())
     return { ...open, pages: [page] }
   }
   const { browser, person } = await context.signedIn()
   await context.order(`groups-${fault}`, { times: 5, options })
   const page = await browser.newTab().visit(context.url(context.settings.create))
   await context.platform.settle()
-  await endFault(context, `groups-${fault}`, [page], noGroups)
+  await endFault(context, `groups-${fault}`, [page], noGroups())
   return { browser, person, pages: [page] }
 }
 
@@ -384,11 +389,11 @@ const redirected: CheckDefinition = {
       if (await meet(context, place, 'answer', options).catch(passNotApplicable)) met++
       expectNotFollowed()
     }
-    if (met === 0) throw new NotApplicable(noOtherCall)
+    if (met === 0) throw noOtherCall()
   },
 }
 
-export const noOtherCall = 'the client makes no API call except the call for the list'
+export const noOtherCall = () => new NotApplicable('the client makes no API call except the call for the list')
 
 const words = 'words_of_the_api_4712'
 
@@ -497,7 +502,7 @@ export const everyCallRows: CheckDefinition[] = [
       await context.order('create-401', { times: 1 })
       const page = await open.browser.submit(open.page, open.form, open.values, context.beforePortal)
       await context.platform.settle()
-      if (!context.arrived('api').some(({ fault }) => fault?.name === 'create-401')) throw new NotApplicable(noCreation)
+      if (!context.arrived('api').some(({ fault }) => fault?.name === 'create-401')) throw noCreation()
       expectAnswer(page)
       const isRenewed = context.arrived('refresh').length > 0
       expect(
@@ -649,7 +654,7 @@ export const everyCallRows: CheckDefinition[] = [
         }
         await expectStillSignedIn(context, opened)
       }
-      if (met === 0) throw new NotApplicable(noGroups)
+      if (met === 0) throw noGroups()
     },
   },
   {
@@ -672,7 +677,7 @@ export const everyCallRows: CheckDefinition[] = [
             page,
           )
       }
-      if (met === 0) throw new NotApplicable(noGroups)
+      if (met === 0) throw noGroups()
     },
   },
   {
@@ -846,7 +851,7 @@ export const everyCallRows: CheckDefinition[] = [
             expect(!showsInside(page), 'The page shows a stack trace, a file name or an internal address.', page)
           }
         }
-      if (met === 0) throw new NotApplicable(noOtherCall)
+      if (met === 0) throw noOtherCall()
     },
   },
   {

@@ -1,7 +1,7 @@
 // Checks what the visitor sees if the API refuses a form because of a field that the form does not have.
 import type { Browser, Page } from '../../browser/browser.ts'
 import type { Form, Values } from '../../browser/form.ts'
-import { type CheckDefinition, NotApplicable } from '../../check.ts'
+import { type CheckDefinition, ReportedElsewhere } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect } from '../../findings.ts'
 import { nameField, openEditForm, openWithApplication } from '../../steps/application-pages.ts'
@@ -63,7 +63,7 @@ async function sendRefused(context: CheckContext, { browser, page, form, values 
   await context.platform.settle()
   const isMet = context.timesMet(fault) > 0
   await context.dropFaults()
-  if (!isMet) throw new NotApplicable('the form makes no such call. Another check reports this')
+  if (!isMet) throw new ReportedElsewhere('the form makes no such call')
   expectAnswer(answer)
   const isFormAgain = answer.forms.some(({ method, action }) => method === 'POST' && action === form.action)
   const isSilent = isFormAgain

@@ -1,7 +1,7 @@
 // Tests callbacks with unusual parameters: repeated or missing parameters, parameters of another client or user,
 // errors, and garbage.
 import type { Page } from '../../browser/browser.ts'
-import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
+import { type CheckDefinition, NotApplicable, ReportedElsewhere, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect, expectSignedIn, fail, setCookiesOf, statusOf } from '../../findings.ts'
 import type { RuleId } from '../../rules/rules.ts'
@@ -474,7 +474,7 @@ export const callbackParameters: CheckDefinition[] = [
           if (withState && start.state !== undefined) cancelled.searchParams.set('state', start.state)
           cancelled.searchParams.set(name, markup)
           const page = await followCallback(context, browser, cancelled)
-          if (page.status === 404) throw new NotApplicable('there is no page at cancel_url. Another check reports this')
+          if (page.status === 404) throw new ReportedElsewhere('there is no page at cancel_url')
           expect(
             !runsScript(page, 'conformance()'),
             `The page does not escape the markup in the parameter ${name}.`,
@@ -675,8 +675,7 @@ async function expectSimilarRefused(
   const unrelated = await beginLogin(context)
   unrelated.callback.searchParams.set(name, 'https://evil.example')
   await followCallback(context, unrelated.browser, unrelated.callback)
-  if ((await context.codeExchanges()).length > 0)
-    throw new NotApplicable(`the client accepts every ${name}. Another check reports this`)
+  if ((await context.codeExchanges()).length > 0) throw new ReportedElsewhere(`the client accepts every ${name}`)
   for (const [change, make] of changes) {
     const { browser, callback } = await beginLogin(context)
     if (make(right) === right) continue

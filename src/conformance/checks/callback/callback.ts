@@ -3,7 +3,7 @@
 import { guidanceOf } from '../../../sandbox/lab/explain/guidance.ts'
 import type { Browser, Page } from '../../browser/browser.ts'
 import { whyDropped } from '../../browser/set-cookie.ts'
-import { type CheckDefinition, NotApplicable, passNotApplicable, Undecided } from '../../check.ts'
+import { type CheckDefinition, passNotApplicable, ReportedElsewhere, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import {
   bodyOf,
@@ -98,7 +98,7 @@ export const callback: CheckDefinition[] = [
     fix: 'Answer the callback with a redirect or with a meta refresh. Both replace the entry in the history.',
     async run(context) {
       const landed = await context.signIn(context.browser())
-      if (landed.status >= 400) throw new NotApplicable('a plain login fails. Another check reports this')
+      if (landed.status >= 400) throw new ReportedElsewhere('a plain login fails')
       const left = ['code', 'state'].filter(name => new URL(landed.url).searchParams.has(name))
       if (left.length > 0) endIfScripted(landed, context.settings)
       expect(

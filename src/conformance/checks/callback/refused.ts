@@ -1,7 +1,7 @@
 // Tests how the client answers callbacks after which nobody is signed in: the page, its links and headers, and the
 // session.
 import type { Browser } from '../../browser/browser.ts'
-import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
+import { type CheckDefinition, NotApplicable, ReportedElsewhere, Undecided } from '../../check.ts'
 import { type CheckContext, readStart, type Start } from '../../context.ts'
 import { describePage, expect, headerOf } from '../../findings.ts'
 import {
@@ -251,7 +251,7 @@ export const refused: CheckDefinition[] = [
       withError.searchParams.set('state', 'of-no-login-00000000000000000000000000000000')
       for (const cancelled of [address, withError.href]) {
         const linked = await followCallback(context, browser, cancelled, context.beforePortal)
-        if (linked.status === 404) throw new NotApplicable('there is no page at cancel_url. Another check reports this')
+        if (linked.status === 404) throw new ReportedElsewhere('there is no page at cancel_url')
         const typed = await browser.newTab().visit(cancelled, context.beforePortal)
         expect(
           await context.isSignedIn(browser),

@@ -1,7 +1,7 @@
 // Tests the page to which the client sends the visitor after the login, if the client has a parameter for this page.
 import type { Browser, Page } from '../../browser/browser.ts'
 import { encodeForm } from '../../browser/encode-form.ts'
-import { type CheckDefinition, NotApplicable, passNotApplicable, Undecided } from '../../check.ts'
+import { type CheckDefinition, NotApplicable, passNotApplicable, ReportedElsewhere, Undecided } from '../../check.ts'
 import { type CheckContext, readStart, type Start, startIn } from '../../context.ts'
 import { describePage, expect, expectSignedIn, expectWithFix, headerOf, statusOf } from '../../findings.ts'
 import {
@@ -166,7 +166,7 @@ async function decline(
   const cancelled = new URL(address)
   for (const [name, value] of Object.entries(query)) cancelled.searchParams.set(name, value)
   const page = await followCallback(context, browser, cancelled)
-  if (page.status === 404) throw new NotApplicable('there is no page at cancel_url. Another check reports this')
+  if (page.status === 404) throw new ReportedElsewhere('there is no page at cancel_url')
   return page
 }
 

@@ -3,7 +3,7 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import type { Browser } from '../../browser/browser.ts'
-import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
+import { type CheckDefinition, NotApplicable, ReportedElsewhere, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect } from '../../findings.ts'
 import {
@@ -188,8 +188,7 @@ function changed(callback: URL, name: string, value: string): URL {
 async function failWith(context: CheckContext, browser: Browser, callback: URL): Promise<void> {
   const known = context.arrived('exchange').length
   await followCallback(context, browser, callback)
-  if ((await context.codeExchanges()).length > known)
-    throw new NotApplicable('the client accepts the callback. Another check reports this')
+  if ((await context.codeExchanges()).length > known) throw new ReportedElsewhere('the client accepts the callback')
 }
 
 /**

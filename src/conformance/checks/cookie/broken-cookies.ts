@@ -1,6 +1,6 @@
 // Checks with cookies that the client has set but can no longer read, and with sessions whose size changes.
 import { type Browser, type HttpExchange, noRedirects, type Page } from '../../browser/browser.ts'
-import { type CheckDefinition, NotApplicable } from '../../check.ts'
+import { type CheckDefinition, NotApplicable, ReportedElsewhere } from '../../check.ts'
 import { type CheckContext, readStart } from '../../context.ts'
 import { describePage, expect, fail, statusOf } from '../../findings.ts'
 import { beginLogin, cookieHeader, followCallback, navigationHeaders } from '../../steps/callback.ts'
@@ -216,7 +216,7 @@ export const brokenCookies: CheckDefinition[] = [
         if (!mistake) continue
         const plain = await context.signedIn()
         if (await mistakeAfter(plain, isSignedOut))
-          throw new NotApplicable('a second login in the same browser does not work. Another check reports this')
+          throw new ReportedElsewhere('a second login in the same browser does not work')
         fail(
           `After a login with an access token of ${large.size} KB${isSignedOut ? ', a sign-out' : ''} and a login with an access token of the usual size, ${mistake.what}.`,
           mistake.page,
@@ -238,7 +238,7 @@ export const brokenCookies: CheckDefinition[] = [
       const first = await visitPage(context, browser)
       const renewal = renewalIn(context, first)
       if (renewal.response.status !== 200 || !first.steps.some(isCall))
-        throw new NotApplicable('the visit with the renewal does not work. Another check reports this')
+        throw new ReportedElsewhere('the visit with the renewal does not work')
       const next = await visitPage(context, browser)
       const renewals = next.steps.filter(isRenewal)
       expect(

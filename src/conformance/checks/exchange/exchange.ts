@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto'
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import type { Browser, HttpExchange } from '../../browser/browser.ts'
-import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
+import { type CheckDefinition, NotApplicable, ReportedElsewhere, Undecided } from '../../check.ts'
 import { type CheckContext, readStart } from '../../context.ts'
 import { describePage, expect, expectWithFix } from '../../findings.ts'
 import type { RuleId } from '../../rules/rules.ts'
@@ -239,7 +239,7 @@ export const exchange: CheckDefinition[] = [
         const known = context.arrived('exchange').length
         await followCallback(context, tab, await context.authorize(start))
         const [step] = (await context.codeExchanges()).slice(known)
-        if (!step) throw new NotApplicable('several logins at the same time do not work. Another check reports this')
+        if (!step) throw new ReportedElsewhere('several logins at the same time do not work')
         const verifier = `${fieldsOf(step).code_verifier}`
         expect(
           createHash('sha256').update(verifier).digest('base64url') === start.url.searchParams.get('code_challenge'),

@@ -3,7 +3,7 @@
 import { randomBytes } from 'node:crypto'
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import type { Browser } from '../../browser/browser.ts'
-import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
+import { type CheckDefinition, NotApplicable, ReportedElsewhere, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect, expectSignedIn, expectWithFix, fail } from '../../findings.ts'
 import type { RuleId } from '../../rules/rules.ts'
@@ -145,7 +145,7 @@ async function expectNotUsed(context: CheckContext, browser: Browser, when: stri
   const calls = context.arrived('api', 'me')
   expect(
     calls.length === 0,
-    `${when}, the client called the platform with a value that it must refuse.`,
+    `${when}, the client called the platform. The client must refuse this response.`,
     ...calls.slice(0, 2),
   )
   if (next.stoppedAt !== undefined || (next.status > 0 && next.status < 500)) return
@@ -511,9 +511,7 @@ export const tokenAnswers: CheckDefinition[] = [
         const seconds = id === 'expired' ? 2 : 3600
         const { browser } = await loginWith(context, 'short-session', { seconds })
         if (!(await context.isSignedIn(browser)))
-          throw new NotApplicable(
-            'the client does not sign anyone in without a refresh token. Another check reports this',
-          )
+          throw new ReportedElsewhere('the client does not sign anyone in without a refresh token')
         if (id === 'expired') await context.pause(seconds * 1000 + 300)
         await context.platform.endAccessTokens(await context.person())
         const visits = [await visitPage(context, browser), await visitPage(context, browser)]

@@ -1,7 +1,7 @@
 // Checks what the client prints. The output must contain no secrets and no personal texts.
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import type { Browser } from '../../browser/browser.ts'
-import { type CheckDefinition, NotApplicable, passNotApplicable, Undecided } from '../../check.ts'
+import { type CheckDefinition, NotApplicable, passNotApplicable, ReportedElsewhere, Undecided } from '../../check.ts'
 import { type CheckContext, readStart } from '../../context.ts'
 import { expect, setCookiesOf } from '../../findings.ts'
 import { filledFields, openEditForm, openWithApplication, ownForm, sendForm } from '../../steps/application-pages.ts'
@@ -269,7 +269,7 @@ export const log: CheckDefinition[] = [
         await open.browser.submit(open.page, open.form, open.values)
         await context.platform.settle()
         if (!context.arrived('api').some(step => step.fault?.name === fault))
-          throw new NotApplicable('the form creates nothing. Another check reports this')
+          throw new ReportedElsewhere('the form creates nothing')
         await context.dropFaults()
       }
       await expectUnprinted(context, 'a token', tokensIn(context))

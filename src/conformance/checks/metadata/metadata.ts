@@ -1,7 +1,7 @@
 // Checks how the client uses the portal's metadata document (RFC 8414). A client may ignore the document. A client that
 // reads it must also work without it, and must not trust the addresses in it.
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
-import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
+import { type CheckDefinition, NotApplicable, ReportedElsewhere, Undecided } from '../../check.ts'
 import { type CheckContext, readStart, type Start } from '../../context.ts'
 import { describePage, expect, fail, waitedMs } from '../../findings.ts'
 import { beginLogin, followCallback, requireExchange } from '../../steps/callback.ts'
@@ -665,8 +665,7 @@ export const metadata: CheckDefinition[] = [
         const browser = context.browser()
         const landed = await context.signIn(browser)
         await expectMet(context, isMet)
-        if (!(await context.isSignedIn(browser)))
-          throw new NotApplicable('nobody can sign in. Another check reports this')
+        if (!(await context.isSignedIn(browser))) throw new ReportedElsewhere('nobody can sign in')
         await signOut(context, browser, landed)
         await context.platform.settle()
         await context.dropFaults()

@@ -1,7 +1,7 @@
 // Checks what the next person at the same browser sees after a visitor has signed out, or after a session has ended.
 import { type Browser, noRedirects, type Page } from '../../browser/browser.ts'
 import type { Values } from '../../browser/form.ts'
-import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
+import { type CheckDefinition, NotApplicable, ReportedElsewhere, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect, expectServed, expectWithFix } from '../../findings.ts'
 import type { Person } from '../../platform.ts'
@@ -224,7 +224,7 @@ export const nextVisitor: CheckDefinition[] = [
     title: 'Only the visitor who made a new secret for an application sees this secret',
     rule: 'next-visitor',
     why: 'Many clients keep a new secret for the next page. If the secret is not bound to the visitor, anyone who opens this page sees the secret.',
-    fix: 'Use the same code as for the secret of a new application. Show the secret in the answer to the form, or bind the secret to the visitor who made it.',
+    fix: 'Show the secret in the answer to the form. If the client keeps it for the next page instead, bind it to the visitor who made it, not only to the browser.',
     needs: ['page'],
     async run(context) {
       const open = await openForms(context)
@@ -397,7 +397,7 @@ export const nextVisitor: CheckDefinition[] = [
         const pages = await lookAround(context, one, page)
         await context.dropFaults()
         if (!(await context.isSignedIn(one, { person: next })))
-          throw new NotApplicable('nobody can sign in without a name. Another check reports this')
+          throw new ReportedElsewhere('nobody can sign in without a name')
         expectNobody(pages, person)
       }
     },

@@ -2,7 +2,7 @@
 // the API unchanged, and must work without their content.
 import { randomUUID } from 'node:crypto'
 import type { Browser } from '../../browser/browser.ts'
-import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
+import { type CheckDefinition, ReportedElsewhere, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect, expectServed, expectWithFix, fail } from '../../findings.ts'
 import type { Person } from '../../platform.ts'
@@ -132,7 +132,7 @@ const apart: CheckDefinition[] = [
       const first = await signInWith(context, 'plain')
       const second = await signInWith(context, 'plain', { person: await context.otherPerson() })
       if (![first, second].every(({ steps }) => steps.some(isCall)))
-        throw new NotApplicable('nobody can sign in with such a token. Another check reports this')
+        throw new ReportedElsewhere('nobody can sign in with such a token')
       const { create } = context.settings
       const pages = [second.landed, second.page]
       if (create) {
@@ -162,7 +162,7 @@ const apart: CheckDefinition[] = [
       const tab = first.browser.newTab()
       const second = await signInWith(context, 'plain', { browser: tab, person: await context.otherPerson() })
       if (![first, second].every(({ steps }) => steps.some(isCall)))
-        throw new NotApplicable('nobody can sign in with such a token. Another check reports this')
+        throw new ReportedElsewhere('nobody can sign in with such a token')
       const page = await open.browser.submit(open.page, open.form, open.values)
       await context.platform.settle()
       // The second visitor is not in the first visitor's group, so perhaps the API refuses the call.

@@ -4,7 +4,7 @@ import { guidanceOf } from '../../../sandbox/lab/explain/guidance.ts'
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import type { Page } from '../../browser/browser.ts'
 import type { Form } from '../../browser/form.ts'
-import { type Check, type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
+import { type Check, type CheckDefinition, NotApplicable, ReportedElsewhere, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { bodyOf, describePage, expect, expectServed, expectWithFix, fail, setCookiesOf } from '../../findings.ts'
 import { filledFields, ownForm, sendForm } from '../../steps/application-pages.ts'
@@ -146,8 +146,7 @@ export const creating: CheckDefinition[] = [
       await context.dropFaults()
       const creations = () => context.arrived('api').filter(step => !known.has(step) && isCreation(step))
       // If the API has refused the call, the fault had no effect, and a second call for the same form is allowed.
-      if (!creations().some(step => step.fault))
-        throw new NotApplicable('the form creates nothing. Another check reports this')
+      if (!creations().some(step => step.fault)) throw new ReportedElsewhere('the form creates nothing')
       const again = await open.browser.newTab().submit(open.page, open.form, open.values)
       await context.platform.settle()
       expect(

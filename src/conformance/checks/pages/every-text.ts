@@ -32,14 +32,20 @@ const quotes = `Marker'"\``
  * If a page does not escape this text, the text ends the attribute (with or without quotes), the element, the script or
  * the comment that contains it.
  */
-const markup = `${quotes}\${${script}}></textarea></title></option></script></style>--><img src=x onerror=${script}> onmouseover=${script} x='`
+const markupWith = (script: string) =>
+  `${quotes}\${${script}}></textarea></title></option></script></style>--><img src=x onerror=${script}> onmouseover=${script} x='`
+const markup = markupWith(script)
 
 /** Text that shows how often a page has escaped it. */
 const twice = 'Marker & Co'
 
-function expectEscaped(answers: (Page | HttpExchange)[], where: string): void {
+function expectEscaped(answers: (Page | HttpExchange)[], where: string, typedScript = script): void {
   for (const answer of answers) {
-    expect(!runsScript(answer, script), `A page contains ${where} without escaping. The text becomes a script.`, answer)
+    expect(
+      !runsScript(answer, typedScript),
+      `A page contains ${where} without escaping. The text becomes a script.`,
+      answer,
+    )
     expect(!breaksScript(answer, quotes), `A script of a page contains ${where} without escaping.`, answer)
   }
 }
@@ -299,10 +305,12 @@ export const everyText: CheckDefinition[] = [
     async run(context) {
       const application = await openWithApplication(context)
       const plain = await readApplication(context, application.id)
+      // Each field has its own script, so that the report can name the field.
+      const scriptOf = (field: string) => `conformance(${field})`
       const hostile = {
         ...plain,
-        data: mapTexts(plain.data, () => markup),
-        client: mapTexts(plain.client, () => markup),
+        data: mapTexts(plain.data, (_text, name) => markupWith(scriptOf(name))),
+        client: mapTexts(plain.client, (_text, name) => markupWith(scriptOf(name))),
       }
       await answerWith(context, [hostile])
       const pages = [
@@ -313,14 +321,17 @@ export const everyText: CheckDefinition[] = [
       const isShown = pages.some(page => page.body.includes('Marker'))
       if (context.settings.create) {
         const to = (await context.person()).groupId
-        const groups = { '@type': 'collection', ItemList: [{ '@id': randomUUID(), to, data: { name: markup } }] }
+        const groupName = markupWith(scriptOf('groupName'))
+        const groups = { '@type': 'collection', ItemList: [{ '@id': randomUUID(), to, data: { name: groupName } }] }
         const options = { status: 200, body: JSON.stringify(groups), type: json }
         await context.order('groups-answer', { times: 'always', options })
         pages.push(await application.browser.visit(context.url(context.settings.create)))
         pages.push(...(await openGroupPages(context, application.browser)))
         await context.dropFaults()
       }
-      expectEscaped(pages, 'text from the platform')
+      for (const field of [...Object.keys(plain.data), ...Object.keys(plain.client ?? {})])
+        expectEscaped(pages, `the field ${field} of an application`, scriptOf(field))
+      expectEscaped(pages, 'the name of a group', scriptOf('groupName'))
       if (!isShown) throw new NotApplicable('no page shows such an application')
     },
   },

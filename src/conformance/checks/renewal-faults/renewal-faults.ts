@@ -1,6 +1,6 @@
 // Checks how the client behaves if the portal answers a renewal wrongly or not at all.
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
-import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
+import { type CheckDefinition, NotApplicable, ReportedElsewhere, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect, fail, setCookiesOf } from '../../findings.ts'
 import { cookieHeader, typedAddress } from '../../steps/callback.ts'
@@ -587,7 +587,7 @@ const newTokens: CheckDefinition[] = [
     undefined,
     ({ page, renewal }) => {
       const tokens = tokensOf(renewal)
-      if (!tokens) throw new NotApplicable('the portal refused the renewal. Another check reports this')
+      if (!tokens) throw new ReportedElsewhere('the portal refused the renewal')
       const secrets = [tokens.access_token, tokens.refresh_token].filter(token => typeof token === 'string')
       for (const one of page.trail) {
         if (!('status' in one.response)) continue

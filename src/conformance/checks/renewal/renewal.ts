@@ -2,7 +2,7 @@
 import { guidanceOf } from '../../../sandbox/lab/explain/guidance.ts'
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import type { Page } from '../../browser/browser.ts'
-import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
+import { type CheckDefinition, ReportedElsewhere, Undecided } from '../../check.ts'
 import { describePage, expect, expectServed, expectWithFix } from '../../findings.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
 import { openFormIn } from '../../steps/create-form.ts'
@@ -214,7 +214,7 @@ export const renewal: CheckDefinition[] = [
       )
       const renewals = steps.filter(isRenewal)
       expect(renewals.length === 0, 'The client renewed a valid access token.', page, ...renewals)
-      if (!steps.some(isCall)) throw new NotApplicable('the link does not open the page. Another check reports this')
+      if (!steps.some(isCall)) throw new ReportedElsewhere('the link does not open the page')
       // Ends the check if the client never renews a session.
       renewalIn(context, await visitPage(context, (await expiredSession(context)).browser))
     },

@@ -28,6 +28,12 @@ function expectFields(context: CheckContext, renewal: LabStep): void {
     ...(!isBasic(renewal) && { client_id: platform.clientId, client_secret: platform.clientSecret.reveal() }),
   }
   const fields = fieldsOf(renewal)
+  const earlier = context.arrived('exchange', 'refresh').map(step => tokensOf(step)?.refresh_token)
+  expect(
+    fields.refresh_token === expected.refresh_token || !earlier.includes(fields.refresh_token),
+    'The renewal sends an older refresh token, although the portal has returned a new one.',
+    renewal,
+  )
   for (const [name, value] of Object.entries(expected))
     expect(
       fields[name] === value,

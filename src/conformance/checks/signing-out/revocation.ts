@@ -1,7 +1,7 @@
 // Checks on the revocation of tokens at the portal when a visitor signs out: the client's request, and how the client
 // handles the portal's answer.
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
-import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
+import { type CheckDefinition, NotApplicable, ReportedElsewhere, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect, expectWithFix, fail, statusOf, waitedMs } from '../../findings.ts'
 import { ownForm, sendForm } from '../../steps/application-pages.ts'
@@ -136,7 +136,7 @@ const requests: CheckDefinition[] = [
     async run(context) {
       const { browser, page, renewal } = await renewUnder(context)
       const tokens = tokensOf(renewal)
-      if (!tokens) throw new NotApplicable('the portal refused the renewal. Another check reports this')
+      if (!tokens) throw new ReportedElsewhere('the portal refused the renewal')
       const before = new Set(context.arrived())
       await signOut(context, browser, page)
       const findRevocations = () => context.arrived().filter(step => !before.has(step) && isRevocation(step))

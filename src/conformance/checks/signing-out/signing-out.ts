@@ -3,7 +3,7 @@
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import type { Browser, Page } from '../../browser/browser.ts'
 import type { Form } from '../../browser/form.ts'
-import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
+import { type CheckDefinition, NotApplicable, ReportedElsewhere, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { bodyOf, describePage, expect, expectWithFix, fail, headerOf, setCookiesOf, waitedMs } from '../../findings.ts'
 import { openPagesAbout, openWithApplication, scriptOfOtherPort, sendForm } from '../../steps/application-pages.ts'
@@ -106,7 +106,7 @@ export const signingOut: CheckDefinition[] = [
       const callback = await context.authorize(await context.startLogin(browser), other)
       const landed = await followCallback(context, browser, callback)
       if (!(await context.isSignedIn(browser, { person: other })))
-        throw new NotApplicable('the second visitor is not signed in. Another check reports this')
+        throw new ReportedElsewhere('the second visitor is not signed in')
       const page = await signOut(context, browser, landed)
       if (await context.isSignedIn(browser, { person: other })) {
         const plain = await context.signedIn()
@@ -208,7 +208,7 @@ export const signingOut: CheckDefinition[] = [
     async run(context) {
       const { browser } = await context.signedIn()
       const { method, path } = context.settings.logout!
-      if (method === 'GET') throw new NotApplicable('the client signs out by GET. Another check reports this')
+      if (method === 'GET') throw new ReportedElsewhere('the client signs out by GET')
       for (const mode of ['no-cors', 'cors']) {
         const form = { action: context.url(path), fields: [] }
         const { answer } = await sendForm(context, browser, form, scriptOfOtherPort(context, mode))
@@ -536,9 +536,7 @@ export const signingOut: CheckDefinition[] = [
         await context.order('exchange-refresh-token-missing')
         const landed = await followCallback(context, browser, callback)
         if (!(await context.isSignedIn(browser)))
-          throw new NotApplicable(
-            'without a refresh token, the client does not sign the visitor in. Another check reports this',
-          )
+          throw new ReportedElsewhere('without a refresh token, the client does not sign the visitor in')
         if (fault) await context.order(fault, { times: 'always' })
         const page = await signOut(context, browser, landed)
         await context.dropFaults()

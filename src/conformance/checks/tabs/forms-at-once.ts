@@ -1,6 +1,6 @@
 // Checks forms that several visitors send at the same time.
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
-import { type CheckDefinition, NotApplicable } from '../../check.ts'
+import { type CheckDefinition, ReportedElsewhere } from '../../check.ts'
 import { expect } from '../../findings.ts'
 import { created, isCreation, type OpenForm, openCreateForm, openFormIn, secretOf } from '../../steps/create-form.ts'
 
@@ -44,7 +44,7 @@ export const formsAtOnce: CheckDefinition[] = [
       }
       const [ofFirst, ofSecond] = [await created(context, first.person), await created(context, second.person)]
       if (ofFirst.length === 0 || ofSecond.length === 0)
-        throw new NotApplicable('one of the forms creates no application. Another check reports this')
+        throw new ReportedElsewhere('one of the forms creates no application')
       expectNoSecretOf(ofSecond, pages[0])
       expectNoSecretOf(ofFirst, pages[1])
     },

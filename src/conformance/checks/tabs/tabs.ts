@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import { type Browser, noRedirects } from '../../browser/browser.ts'
-import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
+import { type CheckDefinition, NotApplicable, ReportedElsewhere, Undecided } from '../../check.ts'
 import { type CheckContext, type Start, startIn } from '../../context.ts'
 import { describePage, expect, expectServed, expectSignedIn, fail, setCookiesOf, statusOf } from '../../findings.ts'
 import type { Person } from '../../platform.ts'
@@ -862,7 +862,7 @@ export const tabs: CheckDefinition[] = [
       const plain = await expiredSession(context)
       const visit = await visitPage(context, plain.browser)
       renewalIn(context, visit)
-      if (!visit.steps.some(isCall)) throw new NotApplicable('the renewal does not work. Another check reports this')
+      if (!visit.steps.some(isCall)) throw new ReportedElsewhere('the renewal does not work')
       fail(
         `After the access token had expired, the first instance renewed the session. The other instance answered with ${shown.stoppedAt ? 'a redirect to the portal' : describePage(shown)}.`,
         shown,

@@ -1,8 +1,9 @@
-// Tests the hint that the client mixes up its visitors. If a check has shown the mix-up, this hint is added to the
-// failures of checks that found nobody signed in.
+// Tests how the result of one check changes the results of other checks: hints to the first cause, and checks that rely
+// on another check to report a mistake.
 import t from 'tap'
-import { type Check, Failed } from '../../src/conformance/check.ts'
+import { type Check, Failed, ReportedElsewhere } from '../../src/conformance/check.ts'
 import type { Platform } from '../../src/conformance/platform.ts'
+import type { Result } from '../../src/conformance/result.ts'
 import { runChecks } from '../../src/conformance/run-checks.ts'
 import { readSettings } from '../../src/conformance/settings.ts'
 import { Secret } from '../../src/sandbox/values/secret.ts'
@@ -21,6 +22,11 @@ function failing(id: string, reason: string, more: Partial<Check> = {}): Check {
 }
 
 async function reasonsOf(checks: Check[]) {
+  const results = await judge(checks)
+  return Object.fromEntries(Object.entries(results).map(([id, { reason }]) => [id, reason]))
+}
+
+async function judge(checks: Check[]): Promise<Record<string, Result>> {
   const platform = {
     steps: [],
     cookieValues: new Set(),
@@ -30,7 +36,7 @@ async function reasonsOf(checks: Check[]) {
     clientSecret: new Secret('not-printed-by-any-client'),
   } as unknown as Platform
   const parts = { settings: readSettings([]), platform, clientProcess: undefined, isAnswering: async () => true }
-  return Object.fromEntries((await runChecks(checks, parts)).map(({ id, reason }) => [id, reason]))
+  return Object.fromEntries((await runChecks(checks, parts)).map(result => [result.id, result]))
 }
 
 const mixed = failing('mixed', 'A page of Robin1 shows the application of Robin2.', { rule: 'visitors-apart' })
@@ -67,3 +73,38 @@ t.test(
     t.equal(reasons.lost, 'The visitor is no longer signed in.')
   },
 )
+
+t.test(
+  'if a check found no renewal, and another check found one renewal for several sessions, the reason names the other check',
+  async t => {
+    const shared = failing('shared', 'The client made one renewal for two sessions.', {
+      rule: 'renewal-of-one-session',
+    })
+    const reasons = await reasonsOf([failing('not-renewed', 'The client did not renew the session.'), other, shared])
+    t.equal(
+      reasons['not-renewed'],
+      'The client did not renew the session. Look at shared first: the client makes one renewal for several sessions.',
+    )
+    t.equal(reasons.other, 'The page has no title.', 'the reason of another failure is unchanged')
+    t.equal(reasons.shared, 'The client made one renewal for two sessions.')
+  },
+)
+
+const relying = failing('relying', '', {
+  async run() {
+    throw new ReportedElsewhere('the form creates nothing')
+  },
+})
+
+t.test('if a check relies on another check, and a check of the run has failed, the check does not apply', async t => {
+  const { relying: result } = await judge([relying, other])
+  t.match(result, { verdict: 'not applicable', reason: 'the form creates nothing. Another check reports this' })
+})
+
+t.test('if a check relies on another check, and no check of the run has failed, the check is undecided', async t => {
+  const { relying: result } = await judge([relying])
+  t.match(result, {
+    verdict: 'undecided',
+    reason: 'the form creates nothing. Another check reports this, but no check of this run has reported anything.',
+  })
+})
