@@ -293,6 +293,23 @@ for (const [how, ask] of requests)
       t.match(results, [{ verdict: 'failed', level: 'MUST', reason: `did not answer a request: GET ${client}/page (` }])
     })
 
+for (const [rule, reported] of [
+  ['UP-03', 'UP-03'],
+  ['PG-21', 'stays-up'],
+] as const)
+  t.test(`if the client does not answer during a check of ${rule}, the result names the rule ${reported}`, async t => {
+    const client = await serve(t, () => {})
+    const settings = { ...readSettings(['--client', client]), patienceMs: 200 }
+    const run: Check['run'] = async context => {
+      const page = await context.browser().visit(client)
+      throw new Failed(`The visitor got status ${page.status}.`)
+    }
+    const [result] = await runAll([check('a', run, { rule, isAlone: true })], { settings })
+    t.match(result, { verdict: 'failed', rule: reported, reason: 'The visitor got status 0.' })
+    t.match(result?.fix, 'Fix it.')
+    t.equal(result?.fix.includes('keep running'), reported === 'stays-up')
+  })
+
 t.test(
   'if the client sends an answer that a browser cannot decode, this does not count as a broken connection',
   async t => {
