@@ -2,7 +2,7 @@
 
 import { randomBytes } from 'node:crypto'
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
-import type { Browser } from '../../browser/browser.ts'
+import type { Browser, Page } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable, ReportedElsewhere, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect, expectSignedIn, expectWithFix, fail } from '../../findings.ts'
@@ -133,6 +133,18 @@ async function loginWith(context: CheckContext, fault: string, options?: Record<
   await requireFaultyExchange(context)
   return { browser, page }
 }
+
+/** Runs a login whose token response also contains these fields. Returns the page if nobody is signed in. */
+async function failingLogin(context: CheckContext, fields: Record<string, unknown>): Promise<Page | undefined> {
+  const { browser, start, callback } = await beginLogin(context)
+  await orderTokenResponse(context, start, { refresh_token: randomBytes(15).toString('hex'), ...fields })
+  const page = await followCallback(context, browser, callback)
+  await context.dropFaults()
+  return (await context.isSignedIn(browser)) ? undefined : page
+}
+
+const nobodyAfterOwnResponse =
+  'Nobody is signed in after a token response from this check, although the response is complete.'
 
 /**
  * Opens the page behind the login after a token response that the client must refuse. Fails if the client calls the
@@ -414,6 +426,26 @@ export const tokenAnswers: CheckDefinition[] = [
     },
   },
   {
+    id: 'token-answer-names-in-other-case',
+    title:
+      'If a token response also has JSON members whose names differ only in upper and lower case, the client ignores these members',
+    rule: 'unknown-response-members',
+    why: 'JSON distinguishes upper and lower case, so such a name is an unknown name. Some JSON libraries ignore the case. A client with such a library can use a wrong token, or refuse a correct login.',
+    fix: 'Read each member by its exact name. If your JSON library ignores the case of names (for example, encoding/json of Go does, if it decodes into a struct), decode into a map first.',
+    needs: ['page'],
+    async run(context) {
+      const names = ['ACCESS_TOKEN', 'Refresh_Token', 'Token_Type', 'STATE']
+      const unknown = Object.fromEntries(names.map(name => [name, `wrong-${randomBytes(9).toString('hex')}`]))
+      const page = await failingLogin(context, { scope: '', ...unknown })
+      if (!page) return
+      if (await failingLogin(context, { scope: '' })) throw new Undecided(nobodyAfterOwnResponse)
+      fail(
+        `Nobody is signed in after a token response that also has ${names.join(', ')}. Without these members, the login works.`,
+        page,
+      )
+    },
+  },
+  {
     id: 'token-answer-without-scope',
     title: 'After a token response without scope, the visitor is signed in',
     rule: 'login-works',
@@ -421,20 +453,9 @@ export const tokenAnswers: CheckDefinition[] = [
     fix: 'Require only the fields in the specification: access_token, token_type, expires_in and state.',
     needs: ['page'],
     async run(context) {
-      /** Runs a login whose token response also contains these fields. Returns the page if nobody is signed in. */
-      const failsWith = async (fields: Record<string, unknown>) => {
-        const { browser, start, callback } = await beginLogin(context)
-        await orderTokenResponse(context, start, { refresh_token: randomBytes(15).toString('hex'), ...fields })
-        const page = await followCallback(context, browser, callback)
-        await context.dropFaults()
-        return (await context.isSignedIn(browser)) ? undefined : page
-      }
-      const page = await failsWith({})
+      const page = await failingLogin(context, {})
       if (!page) return
-      if (await failsWith({ scope: '' }))
-        throw new Undecided(
-          'Nobody is signed in after a token response from this check, although the response is complete.',
-        )
+      if (await failingLogin(context, { scope: '' })) throw new Undecided(nobodyAfterOwnResponse)
       fail('Nobody is signed in after a token response without scope. With an empty scope, the login works.', page)
     },
   },

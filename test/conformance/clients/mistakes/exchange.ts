@@ -372,6 +372,12 @@ export const exchange: Mistake[] = [
       return correct.readTokens(visit, answer)
     },
   }),
+  mistake('names-of-members-in-any-case', 'token-answer-names-in-other-case', {
+    readTokens(visit, answer) {
+      const inLowerCase = Object.entries(answer).map(([name, value]) => [name.toLowerCase(), value])
+      return correct.readTokens(visit, Object.fromEntries(inLowerCase))
+    },
+  }),
   mistake('token-answer-without-scope-refused', 'token-answer-without-scope', {
     readTokens(visit, answer) {
       if (typeof answer.scope !== 'string') throw new PlatformError(502)
