@@ -71,10 +71,11 @@ export async function attempt(
   const lost = whyGone ?? (unanswered && describeLost(unanswered))
   // If several checks were running, the suite does not know which of them made the client end.
   const isCause = whyGone === undefined || isAlone
-  // A check of a deadline already says that an answer is late, and how to set the deadline.
-  const isLateAnswer = whyGone === undefined && check.rule === 'UP-03' && outcome.verdict === 'failed'
+  // If the client is only too slow, a check of deadlines already says so, and how to set the deadline.
+  const isLate = unanswered && 'error' in unanswered.response && unanswered.response.isLate
+  const isReportedAsLate = whyGone === undefined && isLate && check.rule === 'UP-03' && outcome.verdict === 'failed'
   const found =
-    lost === undefined || isLateAnswer
+    lost === undefined || isReportedAsLate
       ? resultOfOutcome(check, outcome, context)
       : resultOfLoss(check, outcome, context, lost, isCause)
   const printed = isBlamed(found) ? describePrinted(options, context, lost !== undefined) : []
@@ -84,7 +85,7 @@ export async function attempt(
   return { result, isProvenLost, ...(whyGone !== undefined && { gone: 'during' as const }), beside: watching.beside }
 }
 
-/** The result of a check after which the client still answers. */
+/** The result of a check during which the client answered each request, or was only too slow for a check of deadlines. */
 function resultOfOutcome(check: Check, outcome: CheckOutcome, context: CheckContext): Result {
   const { verdict, reason, evidence, fix = check.fix, isError, isReportedElsewhere } = outcome
   return {
@@ -175,8 +176,7 @@ function judge(error: unknown, check: Check, settings: Settings): CheckOutcome {
     return { verdict, reason: error.message, evidence: error.evidence, ...(error.fix && { fix: error.fix }) }
   }
   if (error instanceof ReportedElsewhere) {
-    const reason = `${error.message}. Another check reports this`
-    return { verdict: 'not applicable', reason, evidence: [], isReportedElsewhere: true }
+    return { verdict: 'not applicable', reason: error.message, evidence: [], isReportedElsewhere: true }
   }
   if (error instanceof NotApplicable) return { verdict: 'not applicable', reason: error.message, evidence: [] }
   if (error instanceof Undecided) return { verdict: 'undecided', reason: error.message, evidence: [] }

@@ -68,18 +68,19 @@ export class Failed extends Error {
   }
 }
 
-/** The client lacks the feature that the check is about. */
+/** The check does not apply, usually because the client lacks the feature that the check is about. */
 export class NotApplicable extends Error {}
 
 /**
- * The check cannot run, because something else does not work, and another check reports this. If no check of the run
- * reports anything, the verdict is `undecided`, so that the mistake is not overlooked.
+ * The check cannot run, because something else does not work, and another check reports this. The message begins with a
+ * small letter, like the message of NotApplicable. If no check of the run reports anything, the verdict is `undecided`,
+ * so that the mistake is not overlooked.
  */
 export class ReportedElsewhere extends NotApplicable {}
 
 /**
- * Pass this to `catch` if a check can continue without the result of the promise. Any error other than NotApplicable is
- * thrown again.
+ * Pass this to `catch` if a check can continue without the result of the promise. Any error other than NotApplicable
+ * and ReportedElsewhere is thrown again.
  */
 export function passNotApplicable(error: unknown): undefined {
   if (!(error instanceof NotApplicable)) throw error

@@ -38,6 +38,7 @@ export async function sendRaw(
       resolve({
         error: isLate ? `no answer in ${timeoutMs / 1000} s` : error.message,
         isLost: isLate || isConnectionLost(error),
+        isLate,
       })
       sent?.destroy()
     }

@@ -22,7 +22,10 @@ export interface Result {
    * the verdict is `undecided`.
    */
   isError?: boolean
-  /** True if the client ended, broke a connection, or left a request without an answer. */
+  /**
+   * True if the client ended, broke a connection, or left a request without an answer. Not set if a check of a deadline
+   * already reports that the client is too slow.
+   */
   isLost?: boolean
   /**
    * True for a check of advice in a run without --strict. This result is counted separately, and does not change the

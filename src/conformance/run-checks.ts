@@ -129,20 +129,23 @@ export async function runChecks(checks: Check[], given: ChecksOptions): Promise<
   for (const check of possible.filter(({ isAlone }) => isAlone)) await runAlone(check)
   standstills.stop()
   const inOrder = checks.map(check => results.get(check)!)
-  return nameSharedRenewals(nameMixedVisitors(doubtUnreported(obstacle ? nameCause(inOrder, obstacle) : inOrder)))
+  const withCauses = obstacle ? nameCause(inOrder, obstacle) : inOrder
+  const withDoubts = doubtUnreported(withCauses)
+  return nameSharedRenewals(nameMixedVisitors(withDoubts))
 }
 
 /**
  * Some checks cannot run because something else does not work, and rely on another check to report this. If no check
- * has reported anything, the verdict of these checks is `undecided`.
+ * has reported anything (except advice), the verdict of these checks is `undecided`.
  */
 function doubtUnreported(results: Result[]): Result[] {
-  if (results.some(isBlamed)) return results
-  return results.map(result =>
-    result.isReportedElsewhere
-      ? { ...result, verdict: 'undecided', reason: `${result.reason}, but no check of this run has reported anything.` }
-      : result,
-  )
+  const isReported = results.some(result => isBlamed(result) && !result.isApart)
+  return results.map(result => {
+    if (!result.isReportedElsewhere) return result
+    if (isReported) return { ...result, reason: `${result.reason}. Another check reports this` }
+    const reason = `The check could not run: ${result.reason}. No check of this run reports why. Run all checks.`
+    return { ...result, verdict: 'undecided', reason }
+  })
 }
 
 /**
@@ -157,7 +160,7 @@ function nameMixedVisitors(results: Result[]): Result[] {
   const mixed = results.find(
     result => result.rule === 'visitors-apart' && result.verdict === 'failed' && !isSignedOut(result),
   )
-  return pointTo(mixed, 'the client mixes the data of its visitors', results, isSignedOut)
+  return addHint(mixed, 'the client mixes the data of its visitors', results, isSignedOut)
 }
 
 /**
@@ -165,13 +168,15 @@ function nameMixedVisitors(results: Result[]): Result[] {
  * that found no renewal: the renewal of an earlier session may have been enough for the client.
  */
 function nameSharedRenewals(results: Result[]): Result[] {
-  const shared = results.find(result => result.rule === 'renewal-of-one-session' && isBlamed(result))
-  const why = 'the client makes one renewal for several sessions'
-  return pointTo(shared, why, results, ({ reason }) => /did not renew/.test(reason))
+  const foundNoRenewal = ({ reason }: Result) => /did not renew|made no renewal/.test(reason)
+  const shared = results.find(
+    result => result.rule === 'renewal-of-one-session' && isBlamed(result) && !foundNoRenewal(result),
+  )
+  return addHint(shared, 'the client makes one renewal for several sessions', results, foundNoRenewal)
 }
 
 /** Adds a hint to the failures that `cause` may explain. */
-function pointTo(
+function addHint(
   cause: Result | undefined,
   why: string,
   results: Result[],

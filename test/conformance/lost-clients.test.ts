@@ -293,12 +293,13 @@ for (const [how, ask] of requests)
       t.match(results, [{ verdict: 'failed', level: 'MUST', reason: `did not answer a request: GET ${client}/page (` }])
     })
 
-for (const [rule, reported] of [
-  ['UP-03', 'UP-03'],
-  ['PG-21', 'stays-up'],
-] as const)
-  t.test(`if the client does not answer during a check of ${rule}, the result names the rule ${reported}`, async t => {
-    const client = await serve(t, () => {})
+for (const [what, rule, reported, answer] of [
+  ['does not answer in time', 'UP-03', 'UP-03', () => {}],
+  ['does not answer in time', 'PG-21', 'stays-up', () => {}],
+  ['breaks the connection', 'UP-03', 'stays-up', request => request.destroy()],
+] satisfies [string, Check['rule'], Check['rule'], RequestListener][])
+  t.test(`if the client ${what} during a check of ${rule}, the result names the rule ${reported}`, async t => {
+    const client = await serve(t, answer)
     const settings = { ...readSettings(['--client', client]), patienceMs: 200 }
     const run: Check['run'] = async context => {
       const page = await context.browser().visit(client)

@@ -90,6 +90,15 @@ t.test(
   },
 )
 
+t.test(
+  'if the check that looks for shared renewals also found no renewal, the reasons of other checks do not change',
+  async t => {
+    const none = failing('none', 'The client did not renew the session.', { rule: 'renewal-of-one-session' })
+    const reasons = await reasonsOf([failing('not-renewed', 'The client did not renew the session.'), none])
+    t.equal(reasons['not-renewed'], 'The client did not renew the session.')
+  },
+)
+
 const relying = failing('relying', '', {
   async run() {
     throw new ReportedElsewhere('the form creates nothing')
@@ -101,10 +110,11 @@ t.test('if a check relies on another check, and a check of the run has failed, t
   t.match(result, { verdict: 'not applicable', reason: 'the form creates nothing. Another check reports this' })
 })
 
-t.test('if a check relies on another check, and no check of the run has failed, the check is undecided', async t => {
-  const { relying: result } = await judge([relying])
+t.test('if a check relies on another check, and the run reports at most advice, the check is undecided', async t => {
+  const advice = failing('advice', 'The client does not follow the advice.', { rule: 'many-tabs' })
+  const { relying: result } = await judge([relying, advice])
   t.match(result, {
     verdict: 'undecided',
-    reason: 'the form creates nothing. Another check reports this, but no check of this run has reported anything.',
+    reason: 'The check could not run: the form creates nothing. No check of this run reports why. Run all checks.',
   })
 })

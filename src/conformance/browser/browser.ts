@@ -29,6 +29,8 @@ interface NoAnswer {
    * read does not count as lost.
    */
   isLost?: boolean
+  /** True if no answer arrived in time. `isLost` is then also true. */
+  isLate?: boolean
 }
 
 export interface Page extends Document {
@@ -145,7 +147,7 @@ export function createBrowser(options: Options = {}) {
       const { lines, setCookies } = received
       return { status: answer.status, headers: lines, setCookies, body: await readText(answer.body, lines) }
     } catch (error) {
-      if (signal.aborted) return { error: `no whole answer within ${timeoutMs} ms`, isLost: true }
+      if (signal.aborted) return { error: `no whole answer within ${timeoutMs} ms`, isLost: true, isLate: true }
       return { error: describe(error), isLost: isConnectionLost(error) }
     }
   }

@@ -46,13 +46,13 @@ const renewBeforeMs = 60_000
 const shareRenewalMs = 10_000
 /**
  * How long the client remembers a sign-out and a replaced refresh token. This time must be longer than the longest
- * request. A route for uploads can have a deadline of several minutes (`deadlineMs`).
+ * request. A route for uploads can have a deadline of several minutes (`deadlineMs`). This time must also be longer than
+ * the longest renewal and `shareRenewalMs` together.
  */
 const rememberEndMs = 60 * 60 * 1000
 /**
- * A browser may send other requests with the old cookies until it gets the answer to a sign-out or a renewal. So a
- * request that arrives less than a minute after the sign-out or the renewal counts as sent before it. A minute is longer
- * than the longest renewal and `shareRenewalMs` together.
+ * Until the browser gets the answer to a sign-out or a renewal, it may send other requests with the old cookies. So a
+ * request that arrives less than a minute after the sign-out or the renewal may have old cookies.
  */
 const oldCookieMs = 60_000
 
@@ -115,7 +115,7 @@ export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date
 
   /**
    * Gets new tokens. Two callers with the same refresh token share one renewal. Throws the same errors as
-   * `portal.refresh`, and also throws RefreshRefused if the visitor has signed out in the meantime.
+   * `portal.refresh`. Also throws RefreshRefused if the visitor has signed out, during the renewal or before it.
    */
   async function renewTokens(refreshToken: string, context: RequestContext): Promise<RenewedTokens> {
     const tokens = await shareWork(renewals, refreshToken, shareRenewalMs, async () => {
@@ -123,14 +123,15 @@ export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date
       // If the visitor has signed out during the renewal, the sign-out has revoked only the old tokens. So the new
       // tokens are revoked here. If this revocation fails, the new tokens stay valid until they expire, but nobody has
       // them.
-      if (signOuts.get(refreshToken)) await portal.revoke(renewed.refreshToken, context).catch(() => undefined)
+      if (signOuts.get(refreshToken) !== undefined)
+        await portal.revoke(renewed.refreshToken, context).catch(() => undefined)
       if (renewed.refreshToken !== refreshToken) replaced.set(refreshToken, clock().getTime(), rememberEndMs)
       return renewed
     })
     // If the old refresh token stays valid, the next request can renew again. It must not get this result: the access
     // token in it may have expired already.
     if (tokens.refreshToken === refreshToken) renewals.delete(refreshToken)
-    if (signOuts.get(refreshToken)) throw new RefreshRefused('signed out')
+    if (signOuts.get(refreshToken) !== undefined) throw new RefreshRefused('signed out')
     return tokens
   }
 
@@ -144,20 +145,22 @@ export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date
   }
 
   /**
-   * Whether a response must leave out the cookies `set`. This is the case if, in the meantime, the visitor has signed
-   * out (CK-13) or another request has renewed the session (CK-18). `sent` contains the cookies of the request, and
-   * `receivedAtMs` is the time at which the request arrived. Each replica knows only the sign-outs and renewals that it
-   * has handled itself.
+   * Whether a response must leave out the cookies `set`. This is the case if the visitor has signed out (CK-13) or
+   * another request has renewed the session (CK-18), after the request arrived or less than a minute before. `sent`
+   * contains the cookies of the request, and `receivedAtMs` is the time at which the request arrived. Each replica knows
+   * only the sign-outs and renewals that it has handled itself.
    */
   function isOutdated(sent: Cookies, set: Cookie[], receivedAtMs: number): boolean {
-    const wasSentBefore = (changedAtMs: number | undefined) =>
+    const mayHaveOldCookies = (changedAtMs: number | undefined) =>
       changedAtMs !== undefined && receivedAtMs < changedAtMs + oldCookieMs
     const kept = afterSetting(sent, set)
     const session = unsealSession(sealer, kept)
     const refreshToken = findRefreshToken(sealer, kept, session)
-    if (refreshToken && wasSentBefore(replaced.get(refreshToken.value))) return true
+    if (refreshToken && mayHaveOldCookies(replaced.get(refreshToken.value))) return true
     const tokens = [refreshToken, ...unsealRefreshTokens(sealer, sent)].map(token => token?.value)
-    return [session?.accessToken, ...tokens].some(token => token !== undefined && wasSentBefore(signOuts.get(token)))
+    return [session?.accessToken, ...tokens].some(
+      token => token !== undefined && mayHaveOldCookies(signOuts.get(token)),
+    )
   }
 
   /**

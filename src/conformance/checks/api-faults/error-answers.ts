@@ -2,7 +2,7 @@
 // and the time of a correct answer, but read an error answer to its end. Other clients have these limits in only one of
 // several functions.
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
-import { type CheckDefinition, NotApplicable, passNotApplicable, ReportedElsewhere, Undecided } from '../../check.ts'
+import { type CheckDefinition, NotApplicable, passNotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect } from '../../findings.ts'
 import { isWrite, openPagesAbout, openWithApplication } from '../../steps/application-pages.ts'
@@ -414,7 +414,10 @@ export const errorAnswers: CheckDefinition[] = [
         await context.order(`${place}-401`, { times: 200 })
         const { result: page, steps } = await context.during(open)
         const refused = steps.filter(({ fault }) => fault?.name === `${place}-401`)
-        if (refused.length === 0) throw new ReportedElsewhere('the client does not make this call')
+        if (refused.length === 0)
+          throw place === 'create'
+            ? noCreation()
+            : new NotApplicable('no page about an application reads this application from the API')
         const renewals = steps.filter(isRenewal)
         expectAnswer(page)
         expect(refused.length <= 3, `For one request, the client made the call ${refused.length} times.`, page)
@@ -440,8 +443,7 @@ export const errorAnswers: CheckDefinition[] = [
       await context.order('refresh-400', { times: 20, options: { error: 'invalid_grant' } })
       const page = await open.browser.submit(open.page, open.form, open.values, context.beforePortal)
       await context.platform.settle()
-      if (!context.arrived('api').some(({ fault }) => fault?.name === 'create-401'))
-        throw new ReportedElsewhere('the form creates no application')
+      if (!context.arrived('api').some(({ fault }) => fault?.name === 'create-401')) throw noCreation()
       expectAnswer(page)
       expect((await created(context, open.person)).length === 0, 'The application was created.', page)
       expect(context.arrived('api').filter(isWrite).length <= 3, 'The client repeated the call again and again.', page)

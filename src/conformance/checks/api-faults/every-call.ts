@@ -211,20 +211,20 @@ async function openUnder(context: CheckContext, fault: string, options: Record<s
 /**
  * Removes the fault, and returns how many calls met it. If no call met the fault, the pages prove nothing, and the
  * check ends. If a page failed, the check is undecided, because the client may have failed before it made the call. If
- * no page failed, the check ends with `whyNoCall`.
+ * no page failed, the check ends with this error.
  */
 export async function endFault(
   context: CheckContext,
   fault: string,
   pages: Page[],
-  whyNoCall: NotApplicable,
+  error: NotApplicable,
 ): Promise<number> {
   const met = context.timesMet(fault)
   await context.dropFaults()
   if (met > 0) return met
   const failed = pages.find(({ status }) => status === 0 || status >= 500)
   if (failed) throw new Undecided(`No call met the fault ${fault}, and the browser got ${describePage(failed)}.`)
-  throw whyNoCall
+  throw error
 }
 
 const reads: CheckDefinition[] = [

@@ -135,7 +135,7 @@ async function loginWith(context: CheckContext, fault: string, options?: Record<
 }
 
 /** Runs a login whose token response also contains these fields. Returns the page if nobody is signed in. */
-async function failingLogin(context: CheckContext, fields: Record<string, unknown>): Promise<Page | undefined> {
+async function pageIfNotSignedIn(context: CheckContext, fields: Record<string, unknown>): Promise<Page | undefined> {
   const { browser, start, callback } = await beginLogin(context)
   await orderTokenResponse(context, start, { refresh_token: randomBytes(15).toString('hex'), ...fields })
   const page = await followCallback(context, browser, callback)
@@ -428,17 +428,17 @@ export const tokenAnswers: CheckDefinition[] = [
   {
     id: 'token-answer-names-in-other-case',
     title:
-      'If a token response also has JSON members whose names differ only in upper and lower case, the client ignores these members',
+      'If a token response also has JSON members whose names differ only in upper and lower case, the visitor is signed in',
     rule: 'unknown-response-members',
     why: 'JSON distinguishes upper and lower case, so such a name is an unknown name. Some JSON libraries ignore the case. A client with such a library can use a wrong token, or refuse a correct login.',
     fix: 'Read each member by its exact name. If your JSON library ignores the case of names (for example, encoding/json of Go does, if it decodes into a struct), decode into a map first.',
     needs: ['page'],
     async run(context) {
-      const names = ['ACCESS_TOKEN', 'Refresh_Token', 'Token_Type', 'STATE']
+      const names = ['ACCESS_TOKEN', 'Refresh_Token', 'Token_Type', 'Expires_In', 'STATE']
       const unknown = Object.fromEntries(names.map(name => [name, `wrong-${randomBytes(9).toString('hex')}`]))
-      const page = await failingLogin(context, { scope: '', ...unknown })
+      const page = await pageIfNotSignedIn(context, { scope: '', ...unknown })
       if (!page) return
-      if (await failingLogin(context, { scope: '' })) throw new Undecided(nobodyAfterOwnResponse)
+      if (await pageIfNotSignedIn(context, { scope: '' })) throw new Undecided(nobodyAfterOwnResponse)
       fail(
         `Nobody is signed in after a token response that also has ${names.join(', ')}. Without these members, the login works.`,
         page,
@@ -453,9 +453,9 @@ export const tokenAnswers: CheckDefinition[] = [
     fix: 'Require only the fields in the specification: access_token, token_type, expires_in and state.',
     needs: ['page'],
     async run(context) {
-      const page = await failingLogin(context, {})
+      const page = await pageIfNotSignedIn(context, {})
       if (!page) return
-      if (await failingLogin(context, { scope: '' })) throw new Undecided(nobodyAfterOwnResponse)
+      if (await pageIfNotSignedIn(context, { scope: '' })) throw new Undecided(nobodyAfterOwnResponse)
       fail('Nobody is signed in after a token response without scope. With an empty scope, the login works.', page)
     },
   },
@@ -532,7 +532,7 @@ export const tokenAnswers: CheckDefinition[] = [
         const seconds = id === 'expired' ? 2 : 3600
         const { browser } = await loginWith(context, 'short-session', { seconds })
         if (!(await context.isSignedIn(browser)))
-          throw new ReportedElsewhere('the client does not sign anyone in without a refresh token')
+          throw new ReportedElsewhere('without a refresh token, the client does not sign anyone in')
         if (id === 'expired') await context.pause(seconds * 1000 + 300)
         await context.platform.endAccessTokens(await context.person())
         const visits = [await visitPage(context, browser), await visitPage(context, browser)]

@@ -113,7 +113,7 @@ async function nextPerson(
 async function createAndLeave(context: CheckContext, open: OpenForm): Promise<{ page: Page; secrets: string[] }> {
   const page = await open.browser.submit(open.page, open.form, open.values, noRedirects)
   const steps = await created(context, open.person)
-  if (steps.length !== 1) throw new Undecided('The form created nothing. Another check reports this.')
+  if (steps.length !== 1) throw new ReportedElsewhere('the form creates no application')
   const { clientSecrets, tokens } = credentialsOf(steps[0]!)
   return { page, secrets: [...clientSecrets, ...tokens] }
 }
@@ -469,7 +469,7 @@ export const nextVisitor: CheckDefinition[] = [
       const open = await openCreateForm(context)
       const page = await open.browser.submit(open.page, open.form, open.values)
       const [step] = await created(context, open.person)
-      if (!step) throw new Undecided('The form created nothing. Another check reports this.')
+      if (!step) throw new ReportedElsewhere('the form creates no application')
       const isShown = credentialsOf(step).clientSecrets.some(secret => page.body.includes(secret))
       expect(!isShown || isNoStore(page), 'The page with the secret has no Cache-Control: no-store.', page)
     },

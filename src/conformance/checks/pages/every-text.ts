@@ -25,28 +25,32 @@ const needs: CheckDefinition['needs'] = ['page']
 const json = 'application/json; charset=utf-8'
 const script = 'conformance()'
 
+/** The script in the hostile text for this field. Each field has its own script, so that the report can name the field. */
+const scriptOf = (field: string) => `conformance(${field})`
+
 /** All three quotation marks of JavaScript, one after the other. */
-const quotes = `Marker'"\``
+const quotesOf = (field: string) => `Marker${field}'"\``
 
 /**
- * If a page does not escape this text, the text ends the attribute (with or without quotes), the element, the script or
- * the comment that contains it.
+ * Hostile text for this field. If a page does not escape this text, the text ends the attribute (with or without
+ * quotes), the element, the script or the comment that contains it.
  */
-const markupWith = (script: string) =>
-  `${quotes}\${${script}}></textarea></title></option></script></style>--><img src=x onerror=${script}> onmouseover=${script} x='`
-const markup = markupWith(script)
+const markupOf = (field: string) =>
+  `${quotesOf(field)}\${${scriptOf(field)}}></textarea></title></option></script></style>--><img src=x onerror=${scriptOf(field)}> onmouseover=${scriptOf(field)} x='`
+const markup = markupOf('')
 
 /** Text that shows how often a page has escaped it. */
 const twice = 'Marker & Co'
 
-function expectEscaped(answers: (Page | HttpExchange)[], where: string, typedScript = script): void {
+/** Fails if an answer contains the hostile text for this field without escaping. */
+function expectEscaped(answers: (Page | HttpExchange)[], where: string, field = ''): void {
   for (const answer of answers) {
     expect(
-      !runsScript(answer, typedScript),
+      !runsScript(answer, scriptOf(field)),
       `A page contains ${where} without escaping. The text becomes a script.`,
       answer,
     )
-    expect(!breaksScript(answer, quotes), `A script of a page contains ${where} without escaping.`, answer)
+    expect(!breaksScript(answer, quotesOf(field)), `A script of a page contains ${where} without escaping.`, answer)
   }
 }
 
@@ -305,13 +309,12 @@ export const everyText: CheckDefinition[] = [
     async run(context) {
       const application = await openWithApplication(context)
       const plain = await readApplication(context, application.id)
-      // Each field has its own script, so that the report can name the field.
-      const scriptOf = (field: string) => `conformance(${field})`
-      const hostile = {
-        ...plain,
-        data: mapTexts(plain.data, (_text, name) => markupWith(scriptOf(name))),
-        client: mapTexts(plain.client, (_text, name) => markupWith(scriptOf(name))),
+      const fields = new Set<string>()
+      const toMarkup = (_text: string, field: string) => {
+        fields.add(field)
+        return markupOf(field)
       }
+      const hostile = { ...plain, data: mapTexts(plain.data, toMarkup), client: mapTexts(plain.client, toMarkup) }
       await answerWith(context, [hostile])
       const pages = [
         ...(await openPagesAbout(context, application)),
@@ -321,7 +324,7 @@ export const everyText: CheckDefinition[] = [
       const isShown = pages.some(page => page.body.includes('Marker'))
       if (context.settings.create) {
         const to = (await context.person()).groupId
-        const groupName = markupWith(scriptOf('groupName'))
+        const groupName = markupOf('groupName')
         const groups = { '@type': 'collection', ItemList: [{ '@id': randomUUID(), to, data: { name: groupName } }] }
         const options = { status: 200, body: JSON.stringify(groups), type: json }
         await context.order('groups-answer', { times: 'always', options })
@@ -329,9 +332,8 @@ export const everyText: CheckDefinition[] = [
         pages.push(...(await openGroupPages(context, application.browser)))
         await context.dropFaults()
       }
-      for (const field of [...Object.keys(plain.data), ...Object.keys(plain.client ?? {})])
-        expectEscaped(pages, `the field ${field} of an application`, scriptOf(field))
-      expectEscaped(pages, 'the name of a group', scriptOf('groupName'))
+      for (const field of fields) expectEscaped(pages, `the field ${field} of an application`, field)
+      expectEscaped(pages, 'the name of a group', 'groupName')
       if (!isShown) throw new NotApplicable('no page shows such an application')
     },
   },

@@ -10,10 +10,10 @@ import { fieldsOf, isRenewal, tokensOf } from '../../tokens.ts'
 
 const needs: CheckDefinition['needs'] = ['page']
 
-/** Returns the last step before this renewal in which the portal returned tokens. */
-function answerBefore(context: CheckContext, renewal: LabStep): LabStep | undefined {
-  const given = context.arrived('exchange', 'refresh')
-  return given.slice(0, given.indexOf(renewal)).findLast(step => tokensOf(step))
+/** Returns the refresh tokens that the portal issued before this renewal. The newest token is the last. */
+function refreshTokensBefore(context: CheckContext, renewal: LabStep): unknown[] {
+  const steps = context.arrived('exchange', 'refresh')
+  return steps.slice(0, steps.indexOf(renewal)).flatMap(step => tokensOf(step)?.refresh_token ?? [])
 }
 
 const isBasic = ({ request }: LabStep) => /^basic /i.test(String(request.headers.authorization ?? ''))
@@ -21,16 +21,15 @@ const isBasic = ({ request }: LabStep) => /^basic /i.test(String(request.headers
 /** Fails unless the fields of the renewal have the right values (RFC 6749, 6). */
 function expectFields(context: CheckContext, renewal: LabStep): void {
   const { platform } = context
-  const before = answerBefore(context, renewal)
+  const issued = refreshTokensBefore(context, renewal)
   const expected = {
     grant_type: 'refresh_token',
-    refresh_token: before && tokensOf(before)?.refresh_token,
+    refresh_token: issued.at(-1),
     ...(!isBasic(renewal) && { client_id: platform.clientId, client_secret: platform.clientSecret.reveal() }),
   }
   const fields = fieldsOf(renewal)
-  const earlier = context.arrived('exchange', 'refresh').map(step => tokensOf(step)?.refresh_token)
   expect(
-    fields.refresh_token === expected.refresh_token || !earlier.includes(fields.refresh_token),
+    fields.refresh_token === expected.refresh_token || !issued.includes(fields.refresh_token),
     'The renewal sends an older refresh token, although the portal has returned a new one.',
     renewal,
   )

@@ -233,8 +233,7 @@ export const signingOut: CheckDefinition[] = [
       const { browser, page: landed } = await context.signedIn()
       const thief = browser.copy()
       await signOut(context, browser, landed)
-      if (await context.isSignedIn(browser))
-        throw new Undecided('Signing out does not work. Another check reports this.')
+      if (await context.isSignedIn(browser)) throw new ReportedElsewhere('signing out does not work')
       if (!(await context.isSignedIn(thief))) return
       // A revocation also ends the session of the copy. The client may send the revocation after its answer to the
       // visitor.
@@ -368,10 +367,9 @@ export const signingOut: CheckDefinition[] = [
       if (!given || given.refresh_token !== undefined)
         throw new Undecided('The portal issued a refresh token, or no token at all.')
       if (!(await context.isSignedIn(browser)))
-        throw new NotApplicable('without a refresh token, the client does not sign anyone in')
+        throw new ReportedElsewhere('without a refresh token, the client does not sign anyone in')
       await signOut(context, browser, landed)
-      if (await context.isSignedIn(browser))
-        throw new Undecided('Signing out does not work. Another check reports this.')
+      if (await context.isSignedIn(browser)) throw new ReportedElsewhere('signing out does not work')
       const isRevocation = (step: LabStep) => step.kind === 'revoke' && fieldsOf(step).token === given.access_token
       expect(
         await untilRevoked(context, () => context.platform.steps.some(isRevocation)),
@@ -536,7 +534,7 @@ export const signingOut: CheckDefinition[] = [
         await context.order('exchange-refresh-token-missing')
         const landed = await followCallback(context, browser, callback)
         if (!(await context.isSignedIn(browser)))
-          throw new ReportedElsewhere('without a refresh token, the client does not sign the visitor in')
+          throw new ReportedElsewhere('without a refresh token, the client does not sign anyone in')
         if (fault) await context.order(fault, { times: 'always' })
         const page = await signOut(context, browser, landed)
         await context.dropFaults()

@@ -332,7 +332,7 @@ export const tabs: CheckDefinition[] = [
       await context.order('exchange-short-session', { options: { seconds: 2 } })
       await followCallback(context, browser, callback)
       if (!(await context.isSignedIn(browser, { person: other })))
-        throw new NotApplicable('without a refresh token, the client does not sign anyone in')
+        throw new ReportedElsewhere('without a refresh token, the client does not sign anyone in')
       await endToken(context, other)
       const page = await context.visitUntilPortal(browser, context.settings.page)
       expect(

@@ -307,7 +307,7 @@ t.test(
 )
 
 t.test(
-  'CK-13: if the visitor signs out during an upload that takes minutes, the answer to the upload does not sign the visitor in again',
+  'CK-13: if the visitor signs out during a request that takes minutes, the answer to this request does not sign the visitor in again',
   async t => {
     const product: TestProduct = {
       ...smallProduct,
@@ -338,7 +338,7 @@ t.test(
     const sessionCookies = (names: string[]) => names.filter(name => /^__Host-(session|refresh)/.test(name))
     t.same(sessionCookies(browser.names()), [])
 
-    // This request begins after the sign-out. So its answer is not late, and deletes the old cookies.
+    // This request begins more than a minute after the sign-out. So its answer is not late, and deletes the old cookies.
     await oldBrowser.get('/import', { site: 'same-origin' })
     t.same(sessionCookies(oldBrowser.names()), [])
   },
