@@ -683,7 +683,7 @@ export const pages = {
   'PG-12': decision('If a signed-in visitor follows a link from another site, the client shows the page.'),
   'link-query': should(
     decision(
-      'If a signed-in visitor follows a link from another site, the client keeps the query of the link. This rule is only for clients that return the visitor to the page with its query after a login.',
+      'If a signed-in visitor follows a link from another site, the client keeps the query of the link. This rule is only for clients with a search, and for clients that return the visitor to the page with its query after a login.',
     ),
   ),
   'PG-13': decision(

@@ -11,6 +11,7 @@ import { crawl, makeApplication, redirectUri } from '../../steps/applications.ts
 import { cookieHeader, typedAddress } from '../../steps/callback.ts'
 import { created, openFormIn } from '../../steps/create-form.ts'
 import { openGroupPages } from '../../steps/group-form.ts'
+import { expectNoMissingValue } from '../../steps/missing-values.ts'
 import {
   breaksScript,
   foreignLoads,
@@ -38,6 +39,13 @@ const quotesOf = (field: string) => `Marker${field}'"\``
 const markupOf = (field: string) =>
   `${quotesOf(field)}\${${scriptOf(field)}}></textarea></title></option></script></style>--><img src=x onerror=${scriptOf(field)}> onmouseover=${scriptOf(field)} x='`
 const markup = markupOf('')
+
+/** Values that a text from the API must not have. JSON leaves out a member that is undefined. */
+const missing: [is: string, value: unknown][] = [
+  ['is null', null],
+  ['is missing', undefined],
+  ['is an object', {}],
+]
 
 /** Text that shows how often a page has escaped it. */
 const twice = 'Marker & Co'
@@ -335,6 +343,58 @@ export const everyText: CheckDefinition[] = [
       for (const field of fields) expectEscaped(pages, `the field ${field} of an application`, field)
       expectEscaped(pages, 'the name of a group', 'groupName')
       if (!isShown) throw new NotApplicable('no page shows such an application')
+    },
+  },
+  {
+    id: 'page-missing-values',
+    title:
+      "If a value is missing from the API's answer about an application or about a group, no page shows a word such as “undefined” or “null” in its place",
+    rule: 'missing-values',
+    why: 'A client that writes each value into a page without a check shows “null” in place of a text. A client that joins a missing name to other text shows “undefined”.',
+    fix: 'Use a value only if it has the right type. Otherwise show nothing in its place, or a sentence that says what is missing.',
+    needs,
+    longestMs: 90_000,
+    async run(context) {
+      const application = await openWithApplication(context)
+      const plain = await readApplication(context, application.id)
+      const usual = await openPagesAbout(context, application)
+      const judge = async (one: Application, what: string) => {
+        await answerWith(context, [one])
+        const pages = await openPagesAbout(context, application)
+        await context.dropFaults()
+        for (const page of pages) expectNoMissingValue(page, usual, `If ${what}`)
+      }
+      for (const [is, value] of missing) {
+        const members = Object.keys(plain).filter(name => !name.startsWith('@'))
+        for (const name of members) await judge({ ...plain, [name]: value }, `${name} of an application ${is}`)
+        for (const name of Object.keys(plain.data))
+          await judge({ ...plain, data: { ...plain.data, [name]: value } }, `${name} of an application ${is}`)
+      }
+
+      const { create } = context.settings
+      const open = async () => [
+        ...(create ? [await application.browser.visit(context.url(create))] : []),
+        ...(await openPagesAbout(context, application)),
+      ]
+      const usualWithGroups = await open()
+      const to = (await context.person()).groupId
+      const lists: [what: string, list: unknown[]][] = [
+        ['the list of groups is empty', []],
+        ...missing.map(([is, name]): [string, unknown[]] => [
+          `the name of a group ${is}`,
+          [{ '@id': randomUUID(), to, data: { name } }],
+        ]),
+      ]
+      for (const [what, ItemList] of lists) {
+        const options = { status: 200, body: JSON.stringify({ '@type': 'collection', ItemList }), type: json }
+        await context.order('groups-answer', { times: 'always', options })
+        const pages = await open()
+        await context.dropFaults()
+        for (const page of pages) expectNoMissingValue(page, usualWithGroups, `If ${what}`)
+      }
+      await context.order('groups-503', { times: 'always' })
+      const pages = await open()
+      for (const page of pages) expectNoMissingValue(page, usualWithGroups, 'If the API fails to list the groups')
     },
   },
   {

@@ -5,6 +5,7 @@ import { type CheckContext, startIn } from '../../context.ts'
 import { expect } from '../../findings.ts'
 import { followCallback } from '../../steps/callback.ts'
 import { endIfScripted } from '../../steps/page-content.ts'
+import { openSearches } from '../../steps/searches.ts'
 
 const fix =
   'If a navigation comes from another site and has no session, answer it once with a meta refresh to the same path and query.'
@@ -39,7 +40,17 @@ export const linksWithQuery: CheckDefinition[] = [
           seen,
         )
       }
-      if (judged === 0) throw new NotApplicable(noQuery)
+      if (judged > 0) return
+      const { browser, page: list, searches } = await openSearches(context)
+      for (const { form, field } of searches) {
+        const found = await browser.submit(list, form, { [field]: 'conformance' })
+        const seen = await browser.newTab().visit(found.url, { from, ...context.beforePortal })
+        if (seen.stoppedAt !== undefined || seen.status !== 200) continue
+        judged++
+        const what = `A search opens ${shortOf(found.url)}. A link from another site to this address opened ${shortOf(seen.url)}.`
+        expect(seen.url === found.url, what, seen)
+      }
+      if (judged === 0) throw new NotApplicable(`${noQuery}, and the page behind the login has no search`)
     },
   },
   {

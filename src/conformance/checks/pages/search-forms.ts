@@ -3,12 +3,9 @@ import type { Page } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect } from '../../findings.ts'
-import { isOfClient } from '../../steps/application-pages.ts'
-import { makeApplication } from '../../steps/applications.ts'
 import { runsScript } from '../../steps/page-content.ts'
+import { openSearches } from '../../steps/searches.ts'
 
-/** Some clients show a search only if the list is long. */
-const many = 30
 const script = 'conformance()'
 /** Each of these texts ends the place in which a page usually shows a search: a text, an attribute or a script. */
 const hostile = [
@@ -55,22 +52,14 @@ export const searchForms: CheckDefinition[] = [
 ]
 
 /**
- * Searches for each text with each search on the page behind the login, and judges the page with the results. A search
- * is a form with GET in which a visitor types text.
+ * Searches for each text with each search on the page behind the login, and judges the page with the results.
  */
 async function searchForEach(
   context: CheckContext,
   texts: string[],
   judge: (found: Page, text: string, field: string) => void,
 ): Promise<void> {
-  const person = await context.person()
-  for (let count = 0; count < many; count++) await makeApplication(context, person, { name: `Searched ${count}` })
-  const { browser } = await context.signedIn()
-  const page = await browser.visit(context.url(context.settings.page))
-  const searches = page.forms.flatMap(form => {
-    const field = form.controls.find(({ type }) => type === 'text' || type === 'search')?.name
-    return form.method === 'GET' && field !== undefined && isOfClient(context, form.action) ? [{ form, field }] : []
-  })
+  const { browser, page, searches } = await openSearches(context)
   if (searches.length === 0) throw new NotApplicable('the page behind the login has no form for a search')
   for (const { form, field } of searches)
     for (const text of texts) judge(await browser.submit(page, form, { [field]: text }), text, field)

@@ -55,6 +55,16 @@ export const everyText: Mistake[] = [
     itemOf: (visit, application) =>
       `${correct.itemOf(visit, application)}<script>const name = "${application.name.replaceAll('<', '')}"</script>`,
   }),
+  mistake('missing-names-as-text', 'page-missing-values', {
+    readList(answer) {
+      const list = correct.readList(answer)
+      const { ItemList } = answer as { ItemList: { data?: { name?: unknown } }[] }
+      return list.map((application, at) => ({ ...application, name: `${ItemList[at]?.data?.name}` }))
+    },
+  }),
+  mistake('name-of-the-first-group-as-text', 'page-missing-values', {
+    groupField: (visit, groups, chosen) => `<p>${groups[0]?.name}</p>${correct.groupField(visit, groups, chosen)}`,
+  }),
   mistake(
     'heading-escaped-twice',
     'page-escapes-once',

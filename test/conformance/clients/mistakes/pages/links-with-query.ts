@@ -1,18 +1,22 @@
 // Clients that lose the query of a link from another site.
+import { correct } from '../../behaviour.ts'
 import { bodyWith } from '../../changes.ts'
 import { type Mistake, mistake } from '../../mistake.ts'
 
 /** Whether the answer is the page that loads the same address again. */
 const isLoadedAgain = (body: string) => body.includes('http-equiv="refresh"')
 
+const losesQuery = bodyWith((body, { headers, url }) =>
+  headers['sec-fetch-site'] === 'cross-site' && isLoadedAgain(body) && url.pathname !== '/exchangeToken'
+    ? body.replaceAll(/(url=|href=")([^"?]*)\?[^"]*/g, '$1$2')
+    : body,
+)
+
 export const linksWithQuery: Mistake[] = [
-  mistake(
-    'link-from-another-site-loses-its-query',
-    ['link-query-kept', 'link-query-kept-by-login'],
-    bodyWith((body, { headers, url }) =>
-      headers['sec-fetch-site'] === 'cross-site' && isLoadedAgain(body) && url.pathname !== '/exchangeToken'
-        ? body.replaceAll(/(url=|href=")([^"?]*)\?[^"]*/g, '$1$2')
-        : body,
-    ),
-  ),
+  mistake('link-from-another-site-loses-its-query', ['link-query-kept', 'link-query-kept-by-login'], losesQuery),
+  mistake('link-from-another-site-loses-the-search', 'link-query-kept', {
+    ...losesQuery,
+    afterLogin: (visit, login) => correct.afterLogin(visit, { ...login, returnTo: login.returnTo.split('?')[0]! }),
+    itemOf: (visit, application) => `${correct.itemOf(visit, application)}<form><input type="search" name="q"></form>`,
+  }),
 ]
