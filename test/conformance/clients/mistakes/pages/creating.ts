@@ -42,6 +42,9 @@ export const creating: Mistake[] = [
     ...notInList,
     shareCall: (_visit, _name, act) => act(),
   }),
+  mistake('form-compared-only-with-the-list', 'create-once-at-once', {
+    shareCall: (visit, name, act) => (name.startsWith('create ') ? act() : correct.shareCall(visit, name, act)),
+  }),
   mistake('failed-form-forgotten', 'create-once-after-failure', {
     ...notInList,
     async shareCall(visit, name, act) {
