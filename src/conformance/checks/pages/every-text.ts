@@ -66,6 +66,7 @@ interface Application {
   '@id': string
   data: Record<string, unknown>
   client?: Record<string, unknown>
+  metadata?: Record<string, unknown>
 }
 
 /**
@@ -365,10 +366,11 @@ export const everyText: CheckDefinition[] = [
         for (const page of pages) expectNoMissingValue(page, usual, `If ${what}`)
       }
       for (const [is, value] of missing) {
-        const members = Object.keys(plain).filter(name => !name.startsWith('@'))
-        for (const name of members) await judge({ ...plain, [name]: value }, `${name} of an application ${is}`)
-        for (const name of Object.keys(plain.data))
-          await judge({ ...plain, data: { ...plain.data, [name]: value } }, `${name} of an application ${is}`)
+        for (const name of Object.keys(plain).filter(name => !name.startsWith('@')))
+          await judge({ ...plain, [name]: value }, `${name} of an application ${is}`)
+        for (const part of ['data', 'client', 'metadata'] as const)
+          for (const name of Object.keys(plain[part] ?? {}))
+            await judge({ ...plain, [part]: { ...plain[part], [name]: value } }, `${name} of an application ${is}`)
       }
 
       const { create } = context.settings
