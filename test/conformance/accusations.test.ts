@@ -125,7 +125,7 @@ t.test('if the API refuses every creation, no check says that the API has create
     },
     'create-once-after-failure',
   )
-  t.match(result, { verdict: 'not applicable', reason: 'the form creates nothing' })
+  t.match(result, { verdict: 'undecided', reason: 'the form creates nothing' })
 })
 
 t.test(
@@ -858,7 +858,7 @@ t.test('if a form offers the groups as radio buttons, the check `create-chosen-g
 
 t.test('if the form creates no application, the result of the check `create-once-between-others` says so', async t => {
   const found = await judge({ isFormOf: () => false }, 'create-once-between-others')
-  t.match(found, { 'create-once-between-others': { verdict: 'not applicable', reason: 'creates no application' } })
+  t.match(found, { 'create-once-between-others': { verdict: 'undecided', reason: 'creates no application' } })
 })
 
 t.test(
