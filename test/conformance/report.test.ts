@@ -272,10 +272,13 @@ t.test(
         failed('must'),
         failed('alike'),
         failed('other', { reason: 'Something else.' }),
+        failed('mixed', { reason: 'A page shows data of another visitor.', rule: 'visitors-apart' }),
         failed('dead', { reason: 'The process ended.', isLost: true }),
       ],
     })
-    const places = ['FAILED dead', 'FAILED must', 'FAILED other', 'WARNED should'].map(words => printed.indexOf(words))
+    const places = ['FAILED dead', 'FAILED mixed', 'FAILED must', 'FAILED other', 'WARNED should'].map(words =>
+      printed.indexOf(words),
+    )
     t.same(
       places,
       places.toSorted((a, b) => a - b),

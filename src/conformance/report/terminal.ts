@@ -29,14 +29,17 @@ export function describeFailures(report: Report): string {
 }
 
 /**
- * Begins with the checks that made the client stop answering, because they can explain other failures. Among the other
- * checks, MUST comes before SHOULD, and early steps of a login come before late steps.
+ * Begins with the mistakes that can explain other failures: first the checks that made the client stop answering, then
+ * the checks that found mixed-up visitors. Among the other checks, MUST comes before SHOULD, and early steps of a login
+ * come before late steps.
  */
 function inOrderOfRepair(results: Result[]): Result[] {
-  const rank = ({ isLost, verdict, isError }: Result) => {
-    if (isError) return 3
-    if (verdict === 'not followed') return 4
-    return isLost ? 0 : verdict === 'failed' ? 1 : 2
+  const rank = ({ isLost, verdict, isError, rule }: Result) => {
+    if (isError) return 4
+    if (verdict === 'not followed') return 5
+    if (isLost) return 0
+    if (verdict !== 'failed') return 3
+    return rule === 'visitors-apart' ? 1 : 2
   }
   return results.toSorted((one, other) => rank(one) - rank(other))
 }
