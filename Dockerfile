@@ -16,11 +16,12 @@ FROM ${NODE_IMAGE} AS packages
 WORKDIR /app
 COPY package.json package-lock.json LICENSE* ./
 RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund
-# Deletes the tests, documents and type declarations of packages. Licences stay, even if they are Markdown files.
+# Deletes the tests, documents, type declarations and compiler caches of packages. Licences stay, even if they are
+# Markdown files.
 RUN find ./node_modules -depth -regextype posix-extended \
       -regex '.*/node_modules/(@[^/]+/)?[^/]+/(\.git.*|(tests?|__tests__|docs?|examples?|bench|benchmarks?)(\.[cm]?js)?)' \
       -exec rm -r {} + \
-  && find ./node_modules -type f -regextype posix-extended -regex '.*\.([cm]?ts|map|md|test\.[cm]?js)' \
+  && find ./node_modules -type f -regextype posix-extended -regex '.*\.([cm]?ts|map|md|tsbuildinfo|test\.[cm]?js)' \
     ! -iregex '.*/(licen[cs]e|notice|copying)[^/]*' -delete
 COPY docker/keep-packages.ts /build/
 

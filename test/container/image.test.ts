@@ -74,7 +74,7 @@ for (const target of ['client', 'sandbox'] as const) {
       }
 
       for (const path of filesOf(join(root, 'app/node_modules')))
-        t.notMatch(path, /(^|\/)(test|tests|__tests__|docs|\.git)\/|\.(test\.[cm]?js|ts|map|env)$/, path)
+        t.notMatch(path, /(^|\/)(test|tests|__tests__|docs|\.git)\/|\.(test\.[cm]?js|ts|map|tsbuildinfo|env)$/, path)
       for (const path of [
         'usr/local/bin/npm',
         'usr/local/bin/npx',
