@@ -339,6 +339,11 @@ export const exchange = {
     'The client ignores unknown fields in a token response.',
     'The client MUST ignore unrecognized value names in the response.',
   ),
+  'response-names-exact': should(
+    decision(
+      'The client distinguishes upper and lower case in the names of the fields of a token response, as JSON does.',
+    ),
+  ),
   'refresh-token-optional': rfc(
     6749,
     '5.1',

@@ -429,8 +429,8 @@ export const tokenAnswers: CheckDefinition[] = [
     id: 'token-answer-names-in-other-case',
     title:
       'If a token response also has JSON members whose names differ only in upper and lower case, the visitor is signed in',
-    rule: 'unknown-response-members',
-    why: 'JSON distinguishes upper and lower case, so such a name is an unknown name. Some JSON libraries ignore the case. A client with such a library can use a wrong token, or refuse a correct login.',
+    rule: 'response-names-exact',
+    why: 'JSON distinguishes upper and lower case, so such a name is an unknown name. Some JSON libraries ignore the case. golang.org/x/oauth2 uses such a library. A client with such a library can use a wrong token, or refuse a correct login.',
     fix: 'Read each member by its exact name. If your JSON library ignores the case of names (for example, encoding/json of Go does, if it decodes into a struct), decode into a map first.',
     needs: ['page'],
     async run(context) {
