@@ -85,7 +85,7 @@ export async function attempt(
   return { result, isProvenLost, ...(whyGone !== undefined && { gone: 'during' as const }), beside: watching.beside }
 }
 
-/** The result of a check during which the client answered each request, or was only too slow for a check of deadlines. */
+/** The result of a check during which the client answered each request, or was too slow for a check of deadlines. */
 function resultOfOutcome(check: Check, outcome: CheckOutcome, context: CheckContext): Result {
   const { verdict, reason, evidence, fix = check.fix, isError, isReportedElsewhere } = outcome
   return {
@@ -175,9 +175,8 @@ function judge(error: unknown, check: Check, settings: Settings): CheckOutcome {
     const verdict = settings.isStrict ? 'failed' : broken[rules[check.rule].level]
     return { verdict, reason: error.message, evidence: error.evidence, ...(error.fix && { fix: error.fix }) }
   }
-  if (error instanceof ReportedElsewhere) {
+  if (error instanceof ReportedElsewhere)
     return { verdict: 'not applicable', reason: error.message, evidence: [], isReportedElsewhere: true }
-  }
   if (error instanceof NotApplicable) return { verdict: 'not applicable', reason: error.message, evidence: [] }
   if (error instanceof Undecided) return { verdict: 'undecided', reason: error.message, evidence: [] }
   const { message, stack } = error instanceof Error ? error : new Error(String(error))

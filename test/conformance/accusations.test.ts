@@ -125,7 +125,7 @@ t.test('if the API refuses every creation, no check says that the API has create
     },
     'create-once-after-failure',
   )
-  t.match(result, { verdict: 'undecided', reason: 'the form creates nothing' })
+  t.match(result, { verdict: 'undecided', reason: 'the form creates no application' })
 })
 
 t.test(
@@ -1009,3 +1009,18 @@ t.test(
     for (const { id, verdict, reason } of Object.values(found)) t.equal(verdict, 'passed', `${id}: ${reason}`)
   },
 )
+
+t.test('if a client sends an old refresh token, the reason of `refresh-fields-second` says so', async t => {
+  const first = new Map<string, string>()
+  const { 'refresh-fields-second': result } = await judge(
+    {
+      renew(visit, refreshToken) {
+        const { visitor } = visit.behaviour.readSession(visit) ?? { visitor: 'unknown' }
+        if (!first.has(visitor)) first.set(visitor, refreshToken)
+        return correct.renew(visit, first.get(visitor)!)
+      },
+    },
+    'refresh-fields-second',
+  )
+  t.match(result, { verdict: 'failed', reason: 'The renewal sends an older refresh token' })
+})

@@ -127,8 +127,8 @@ export function withoutHidden(form: Form): Form {
 /**
  * Returns the visitor's form with the address and the hidden fields of the attacker's own form. An attacker on another
  * site knows only these. The result contains nothing else that could be a token of the visitor: neither the query of
- * the visitor's address, nor the names of the visitor's hidden fields. In `fields`, every other field with the same name
- * also has the attacker's value, because a token can be in a field that is not hidden.
+ * the visitor's address, nor the names of the visitor's hidden fields. In `fields`, every other field with the same
+ * name also has the attacker's value, because a token can be in a field that is not hidden.
  */
 export function forge(own: Form, visitors: Form): Form {
   const typed = withoutHidden(visitors)
@@ -146,8 +146,8 @@ export function forge(own: Form, visitors: Form): Form {
 }
 
 /**
- * Returns the form with one id in place of another, in its address and in its values. An attacker may know the ids of the
- * visitor's group and applications.
+ * Returns the form with one id in place of another, in its address and in its values. An attacker may know the ids of
+ * the visitor's group and applications.
  */
 export function replaceId(form: Form, from: string, to: string): Form {
   const replace = (text: string) => text.replaceAll(from, to)
@@ -186,6 +186,9 @@ export function secretOf([creation]: LabStep[]): string {
   return secret
 }
 
+/** The error of a check that cannot run because the form for a new application creates nothing. */
+export const noCreation = () => new ReportedElsewhere('the form creates no application')
+
 /**
  * Sends the form without a change. Ends the check if the form does not create an application, because another check
  * reports this.
@@ -197,5 +200,5 @@ export async function submitCreate(context: CheckContext, open: OpenForm): Promi
     throw new Undecided(
       'The form created no application, although the client has created an application in another check.',
     )
-  throw new ReportedElsewhere('the form creates no application')
+  throw noCreation()
 }

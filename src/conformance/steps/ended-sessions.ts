@@ -1,10 +1,10 @@
 // Sends forms after the session has ended, signs in again, and finds out whether the typed text is lost.
 import type { Browser, Page, StopOptions } from '../browser/browser.ts'
 import type { Link } from '../browser/page.ts'
-import { NotApplicable, ReportedElsewhere, Undecided } from '../check.ts'
+import { NotApplicable, Undecided } from '../check.ts'
 import type { CheckContext } from '../context.ts'
 import { describePage, expect, expectServed, failWithFix } from '../findings.ts'
-import { created, type OpenForm } from './create-form.ts'
+import { created, noCreation, type OpenForm } from './create-form.ts'
 import { isOrdinary } from './every-form.ts'
 import { isSame } from './sign-out.ts'
 
@@ -34,7 +34,7 @@ export async function sendAfterEndedSession(context: CheckContext, open: OpenFor
   await context.platform.settle()
   const isMet = context.timesMet('create-401') > 0
   await context.dropFaults()
-  if (!isMet) throw new ReportedElsewhere('the form creates no application')
+  if (!isMet) throw noCreation()
   expectServed(page, `The form was answered with ${describePage(page)}.`)
   if ((await created(context, open.person)).length > 0)
     throw new NotApplicable('the form created an application. The check `create-session-ended-at-portal` reports this')

@@ -86,10 +86,10 @@ export function signOutPathByPost({ settings }: CheckContext): string {
 
 /**
  * Signs out as usual, and ends the check if the visitor is still signed in. If even a normal sign-out does not work,
- * earlier attempts that failed prove nothing.
+ * earlier attempts that failed prove nothing. `landed`: the page from which the visitor signs out.
  */
-export async function expectWorkingSignOut(context: CheckContext, browser: Browser): Promise<void> {
-  await signOut(context, browser)
+export async function expectWorkingSignOut(context: CheckContext, browser: Browser, landed?: Page): Promise<void> {
+  await signOut(context, browser, landed)
   if (await context.isSignedIn(browser)) throw new ReportedElsewhere('signing out does not work')
 }
 

@@ -126,7 +126,7 @@ export async function endLink(
     const group = await requireGroup(db, groupId)
     const isOwn = userId === callerId
     if (!isOwn) {
-      // A creator who has left the group has no rights. So the function checks the membership first.
+      // Only a member has rights, and the creator may have left the group. So the function checks the membership first.
       if (!(await isMember(db, group.id, callerId))) throw new Refusal('not-allowed')
       await requireUser(db, userId)
     }

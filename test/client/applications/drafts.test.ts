@@ -27,7 +27,9 @@ const typed = {
 }
 const long = { ...typed, description: 'x'.repeat(2_000), redirectUris: `https://weather.test/${'y'.repeat(1_500)}` }
 
-/** Signs a visitor in and opens `path`. `endSession` ends the session: it expires, and the portal refuses to renew it. */
+/**
+ * Signs a visitor in and opens `path`. `endSession` ends the session: it expires, and the portal refuses to renew it.
+ */
 async function openForm(t: Test, path: string, action: string) {
   const clock = new TestClock()
   const api = rememberingApi(clock)

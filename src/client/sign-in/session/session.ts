@@ -46,8 +46,8 @@ const renewBeforeMs = 60_000
 const shareRenewalMs = 10_000
 /**
  * How long the client remembers a sign-out and a replaced refresh token. This time must be longer than the longest
- * request. A route for uploads can have a deadline of several minutes (`deadlineMs`). This time must also be longer than
- * the longest renewal and `shareRenewalMs` together.
+ * request: a route for uploads can have a deadline of several minutes (`deadlineMs`). This time must also be longer
+ * than the longest renewal and `shareRenewalMs` together.
  */
 const rememberEndMs = 60 * 60 * 1000
 /**
@@ -147,8 +147,8 @@ export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date
   /**
    * Whether a response must leave out the cookies `set`. This is the case if the visitor has signed out (CK-13) or
    * another request has renewed the session (CK-18), after the request arrived or less than a minute before. `sent`
-   * contains the cookies of the request, and `receivedAtMs` is the time at which the request arrived. Each replica knows
-   * only the sign-outs and renewals that it has handled itself.
+   * contains the cookies of the request, and `receivedAtMs` is the time at which the request arrived. Each replica
+   * knows only the sign-outs and renewals that it has handled itself.
    */
   function isOutdated(sent: Cookies, set: Cookie[], receivedAtMs: number): boolean {
     const mayHaveOldCookies = (changedAtMs: number | undefined) =>

@@ -8,7 +8,7 @@ import { expect, headerOf, setCookiesOf } from '../../findings.ts'
 import { openPagesAbout, openWithApplication } from '../../steps/application-pages.ts'
 import { makeApplication, makeGroup } from '../../steps/applications.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
-import { created, openCreateForm, submitCreate } from '../../steps/create-form.ts'
+import { created, noCreation, openCreateForm, submitCreate } from '../../steps/create-form.ts'
 import { expectOwnHeaders, foreignHeaders, foreignHeadersRule } from '../../steps/foreign-headers.ts'
 import { compareUnder, expectAnswer, shownIn, visitUnder } from '../../steps/list-page.ts'
 import { visitPage } from '../../steps/sessions.ts'
@@ -256,8 +256,7 @@ const createdRows: CheckDefinition[] = createdIds.map(([id, what, values]) => ({
       const page = await open.browser.submit(open.page, open.form, open.values, {
         stopAt: ({ hostname }) => hostname === other,
       })
-      if ((await created(context, open.person)).length === 0)
-        throw new ReportedElsewhere('the form creates no application')
+      if ((await created(context, open.person)).length === 0) throw noCreation()
       const said = JSON.stringify(value)
       // The check reads the Location header itself, because a browser does not follow a redirect that the page's
       // Content-Security-Policy forbids.
@@ -463,8 +462,7 @@ const errorRows: CheckDefinition[] = [
       await context.order('create-422-body', { times: 1, options: { body } })
       const page = await open.browser.submit(open.page, open.form, open.values)
       await context.platform.settle()
-      if (!context.arrived('api').some(step => step.fault?.name === 'create-422-body'))
-        throw new ReportedElsewhere('the form creates no application')
+      if (!context.arrived('api').some(step => step.fault?.name === 'create-422-body')) throw noCreation()
       expectAnswer(page)
       expect(!holdsMarkup(page), "The page does not escape the API's error text.", page)
       await submitCreate(context, await openCreateForm(context))

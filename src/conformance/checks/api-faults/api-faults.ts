@@ -6,7 +6,7 @@ import type { CheckContext } from '../../context.ts'
 import { expect, waitedMs } from '../../findings.ts'
 import { formsAbout, openPagesAbout, openWithApplication, worksFromItsPage } from '../../steps/application-pages.ts'
 import { makeApplication } from '../../steps/applications.ts'
-import { created, isCreation, openCreateForm, submitCreate } from '../../steps/create-form.ts'
+import { created, isCreation, noCreation, openCreateForm, submitCreate } from '../../steps/create-form.ts'
 import { failurePages } from '../../steps/failure-pages.ts'
 import { expectCallEnds } from '../../steps/hanging-calls.ts'
 import {
@@ -151,8 +151,7 @@ async function createUnder(context: CheckContext, fault: string, options: Record
   const page = await open.browser.submit(open.page, open.form, open.values)
   await context.platform.settle()
   const creations = context.arrived('api').filter(isCreation)
-  if (!creations.some(step => step.fault?.name === fault) && page.status !== 0)
-    throw new ReportedElsewhere('the form creates no application')
+  if (!creations.some(step => step.fault?.name === fault) && page.status !== 0) throw noCreation()
   return { browser: open.browser, name, page, creations, hasMade: (await created(context, open.person)).length > 0 }
 }
 

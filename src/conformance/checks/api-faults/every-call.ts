@@ -2,7 +2,7 @@
 // call for the list of groups. api-faults.ts tests the call for the list of applications.
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import type { Browser, Page } from '../../browser/browser.ts'
-import { type CheckDefinition, NotApplicable, passNotApplicable, ReportedElsewhere, Undecided } from '../../check.ts'
+import { type CheckDefinition, NotApplicable, passNotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect, expectWithFix, fail } from '../../findings.ts'
 import {
@@ -13,7 +13,14 @@ import {
   typedInto,
 } from '../../steps/application-pages.ts'
 import { makeApplication } from '../../steps/applications.ts'
-import { created, findCreateForm, isCreation, openCreateForm, submitCreate } from '../../steps/create-form.ts'
+import {
+  created,
+  findCreateForm,
+  isCreation,
+  noCreation,
+  openCreateForm,
+  submitCreate,
+} from '../../steps/create-form.ts'
 import {
   changes as changeNames,
   isOrdinary,
@@ -277,7 +284,6 @@ const hasFormsOf = (page: Page, known: Page) =>
   page.url === known.url && formAddresses(known).every(action => formAddresses(page).includes(action))
 
 const noGroups = () => new NotApplicable('the form does not ask the API for groups')
-export const noCreation = () => new ReportedElsewhere('the form creates no application')
 
 /**
  * Orders the fault for one of the calls in `places`, and lets the client make this call. Returns the pages. Ends the

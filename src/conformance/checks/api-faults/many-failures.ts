@@ -1,14 +1,14 @@
 // Checks with rare statuses and odd error answers, with many failed calls, and with calls that hang while other
 // visitors wait.
 import type { Browser, Page } from '../../browser/browser.ts'
-import { type CheckDefinition, NotApplicable, ReportedElsewhere, Undecided } from '../../check.ts'
+import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect, fail, isCallFor, waitedMs } from '../../findings.ts'
 import type { Person } from '../../platform.ts'
 import { sendBytes } from '../../raw-connection.ts'
 import { makeApplication } from '../../steps/applications.ts'
 import { typedAddress } from '../../steps/callback.ts'
-import { isCreation, openCreateForm, openFormIn } from '../../steps/create-form.ts'
+import { isCreation, noCreation, openCreateForm, openFormIn } from '../../steps/create-form.ts'
 import { oddPausePage } from '../../steps/failure-pages.ts'
 import {
   compareUnder,
@@ -155,7 +155,7 @@ export const manyFailures: CheckDefinition[] = [
         await context.order(`create-${kind}`, { times: 5, options })
         const page = await browser.submit(before, form, values)
         await context.platform.settle()
-        if (context.timesMet(`create-${kind}`) === 0) throw new ReportedElsewhere('the form creates no application')
+        if (context.timesMet(`create-${kind}`) === 0) throw noCreation()
         await context.dropFaults()
         expectAnswer(page)
         expect(page.status !== 500, `After ${what}, the answer has status 500.`, page)
@@ -179,7 +179,7 @@ export const manyFailures: CheckDefinition[] = [
       await context.order(`create-${failure}`, { times: 5, options })
       const answer = await browser.submit(page, form, values)
       await context.platform.settle()
-      if (context.timesMet(`create-${failure}`) === 0) throw new ReportedElsewhere('the form creates no application')
+      if (context.timesMet(`create-${failure}`) === 0) throw noCreation()
       return answer
     },
   }),
@@ -311,7 +311,7 @@ export const manyFailures: CheckDefinition[] = [
       const hang = () => [own.browser.submit(own.page, own.form, own.values, context.beforePortal)]
       await expectOthersServed(context, 'create-never', { browser, person, open }, hang).catch(error => {
         if (!(error instanceof Undecided) || context.arrived('api').some(isCreation)) throw error
-        throw new ReportedElsewhere('the form creates no application')
+        throw noCreation()
       })
     },
   },

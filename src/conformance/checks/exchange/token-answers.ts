@@ -430,8 +430,8 @@ export const tokenAnswers: CheckDefinition[] = [
     title:
       'If a token response also has JSON members whose names differ only in upper and lower case, the visitor is signed in',
     rule: 'response-names-exact',
-    why: 'JSON distinguishes upper and lower case, so such a name is an unknown name. Some JSON libraries ignore the case. golang.org/x/oauth2 uses such a library. A client with such a library can use a wrong token, or refuse a correct login.',
-    fix: 'Read each member by its exact name. If your JSON library ignores the case of names (for example, encoding/json of Go does, if it decodes into a struct), decode into a map first.',
+    why: 'JSON distinguishes upper and lower case, so such a name is an unknown name. Some JSON libraries ignore the case. A client with such a library can use a wrong token, or refuse a correct login.',
+    fix: 'Read each member by its exact name. If your JSON library ignores the case of names when it fills an object with fixed fields, read the response into a map first.',
     needs: ['page'],
     async run(context) {
       const names = ['ACCESS_TOKEN', 'Refresh_Token', 'Token_Type', 'Expires_In', 'STATE']

@@ -1,13 +1,20 @@
 // Checks what the client prints. The output must contain no secrets and no personal texts.
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import type { Browser } from '../../browser/browser.ts'
-import { type CheckDefinition, NotApplicable, passNotApplicable, ReportedElsewhere, Undecided } from '../../check.ts'
+import { type CheckDefinition, NotApplicable, passNotApplicable, Undecided } from '../../check.ts'
 import { type CheckContext, readStart } from '../../context.ts'
 import { expect, setCookiesOf } from '../../findings.ts'
 import { filledFields, openEditForm, openWithApplication, ownForm, sendForm } from '../../steps/application-pages.ts'
 import { credentialsOf, makeApplication } from '../../steps/applications.ts'
 import { beginLogin, cookieHeader, followCallback, noNavigations, typedAddress } from '../../steps/callback.ts'
-import { created, type OpenForm, openCreateForm, submitCreate, textFieldsOf } from '../../steps/create-form.ts'
+import {
+  created,
+  noCreation,
+  type OpenForm,
+  openCreateForm,
+  submitCreate,
+  textFieldsOf,
+} from '../../steps/create-form.ts'
 import { sessionIdsIn } from '../../steps/leaks.ts'
 import { visitUnder } from '../../steps/list-page.ts'
 import { renewUnder } from '../../steps/renewals.ts'
@@ -268,8 +275,7 @@ export const log: CheckDefinition[] = [
         await context.order(fault, { times: 1 })
         await open.browser.submit(open.page, open.form, open.values)
         await context.platform.settle()
-        if (!context.arrived('api').some(step => step.fault?.name === fault))
-          throw new ReportedElsewhere('the form creates nothing')
+        if (!context.arrived('api').some(step => step.fault?.name === fault)) throw noCreation()
         await context.dropFaults()
       }
       await expectUnprinted(context, 'a token', tokensIn(context))

@@ -8,7 +8,14 @@ import type { Person } from '../../platform.ts'
 import { typedInto } from '../../steps/application-pages.ts'
 import { credentialsOf } from '../../steps/applications.ts'
 import { followCallback } from '../../steps/callback.ts'
-import { created, type OpenForm, openCreateForm, openFormIn, textFieldsOf } from '../../steps/create-form.ts'
+import {
+  created,
+  noCreation,
+  type OpenForm,
+  openCreateForm,
+  openFormIn,
+  textFieldsOf,
+} from '../../steps/create-form.ts'
 import { openForms, reopen } from '../../steps/every-form.ts'
 import { credentialSecrets } from '../../steps/leaks.ts'
 import { ownCookies, sessionOf } from '../../steps/sessions.ts'
@@ -113,7 +120,7 @@ async function nextPerson(
 async function createAndLeave(context: CheckContext, open: OpenForm): Promise<{ page: Page; secrets: string[] }> {
   const page = await open.browser.submit(open.page, open.form, open.values, noRedirects)
   const steps = await created(context, open.person)
-  if (steps.length !== 1) throw new ReportedElsewhere('the form creates no application')
+  if (steps.length !== 1) throw noCreation()
   const { clientSecrets, tokens } = credentialsOf(steps[0]!)
   return { page, secrets: [...clientSecrets, ...tokens] }
 }
@@ -469,7 +476,7 @@ export const nextVisitor: CheckDefinition[] = [
       const open = await openCreateForm(context)
       const page = await open.browser.submit(open.page, open.form, open.values)
       const [step] = await created(context, open.person)
-      if (!step) throw new ReportedElsewhere('the form creates no application')
+      if (!step) throw noCreation()
       const isShown = credentialsOf(step).clientSecrets.some(secret => page.body.includes(secret))
       expect(!isShown || isNoStore(page), 'The page with the secret has no Cache-Control: no-store.', page)
     },

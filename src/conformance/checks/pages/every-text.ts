@@ -24,10 +24,9 @@ import { signOut } from '../../steps/sign-out.ts'
 
 const needs: CheckDefinition['needs'] = ['page']
 const json = 'application/json; charset=utf-8'
-const script = 'conformance()'
-
-/** The script in the hostile text for this field. Each field has its own script, so that the report can name the field. */
+/** The script in the hostile text for this field. Each field has its own script, so the report can name the field. */
 const scriptOf = (field: string) => `conformance(${field})`
+const script = scriptOf('')
 
 /** All three quotation marks of JavaScript, one after the other. */
 const quotesOf = (field: string) => `Marker${field}'"\``
@@ -83,6 +82,12 @@ async function answerWith(context: CheckContext, applications: Application[], on
       times: 'always',
       options: { status: 200, body: JSON.stringify(body), type: json },
     })
+}
+
+/** Until the check calls dropFaults, the API answers each call for the list of groups with `ItemList`. */
+function answerGroups(context: CheckContext, ItemList: unknown[]) {
+  const options = { status: 200, body: JSON.stringify({ '@type': 'collection', ItemList }), type: json }
+  return context.order('groups-answer', { times: 'always', options })
 }
 
 async function readApplication(context: CheckContext, id: string): Promise<Application> {
@@ -333,10 +338,7 @@ export const everyText: CheckDefinition[] = [
       const isShown = pages.some(page => page.body.includes('Marker'))
       if (context.settings.create) {
         const to = (await context.person()).groupId
-        const groupName = markupOf('groupName')
-        const groups = { '@type': 'collection', ItemList: [{ '@id': randomUUID(), to, data: { name: groupName } }] }
-        const options = { status: 200, body: JSON.stringify(groups), type: json }
-        await context.order('groups-answer', { times: 'always', options })
+        await answerGroups(context, [{ '@id': randomUUID(), to, data: { name: markupOf('groupName') } }])
         pages.push(await application.browser.visit(context.url(context.settings.create)))
         pages.push(...(await openGroupPages(context, application.browser)))
         await context.dropFaults()
@@ -387,9 +389,8 @@ export const everyText: CheckDefinition[] = [
           [{ '@id': randomUUID(), to, data: { name } }],
         ]),
       ]
-      for (const [what, ItemList] of lists) {
-        const options = { status: 200, body: JSON.stringify({ '@type': 'collection', ItemList }), type: json }
-        await context.order('groups-answer', { times: 'always', options })
+      for (const [what, list] of lists) {
+        await answerGroups(context, list)
         const pages = await open()
         await context.dropFaults()
         for (const page of pages) expectNoMissingValue(page, usualWithGroups, `If ${what}`)

@@ -5,14 +5,7 @@ import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import { type Browser, noRedirects, type Page } from '../../browser/browser.ts'
 import type { Form } from '../../browser/form.ts'
 import { attribute, type Element, parsePage } from '../../browser/html.ts'
-import {
-  type Check,
-  type CheckDefinition,
-  NotApplicable,
-  passNotApplicable,
-  ReportedElsewhere,
-  Undecided,
-} from '../../check.ts'
+import { type Check, type CheckDefinition, NotApplicable, passNotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect, expectWithFix, fail, isPlatformCall } from '../../findings.ts'
 import type { Person } from '../../platform.ts'
@@ -33,6 +26,7 @@ import {
   created,
   findCreateForm,
   isCreation,
+  noCreation,
   type OpenForm,
   openCreateForm,
   openFormIn,
@@ -127,7 +121,7 @@ export const formHandling: CheckDefinition[] = [
       const second = await openFormIn(context, first.browser.newTab(), first.person, 'Second of two forms')
       for (const open of [first, second]) await open.browser.newTab().submit(open.page, open.form, open.values)
       const made = (await created(context, first.person)).length
-      if (made === 0) throw new ReportedElsewhere('the form creates no application')
+      if (made === 0) throw noCreation()
       if (made !== 2) throw new NotApplicable('the client keeps only one open form for each visitor')
       await first.browser.newTab().submit(first.page, first.form, first.values)
       const steps = await created(context, first.person)
@@ -143,7 +137,7 @@ export const formHandling: CheckDefinition[] = [
     async run(context) {
       const open = await openCreateForm(context, 'Sent before another login')
       await open.browser.newTab().submit(open.page, open.form, open.values)
-      if ((await created(context, open.person)).length !== 1) throw new ReportedElsewhere('the form creates nothing')
+      if ((await created(context, open.person)).length !== 1) throw noCreation()
       const tab = open.browser.newTab()
       await followCallback(context, tab, await context.authorize(await context.startLogin(tab), open.person))
       if (!(await context.isSignedIn(open.browser))) throw new Undecided('The visitor could not sign in again.')
@@ -203,7 +197,7 @@ export const formHandling: CheckDefinition[] = [
         const known = (await created(context, person)).length
         const page = await open.browser.submit(open.page, open.form, { ...open.values, [field.name]: group })
         const step = (await created(context, person))[known]
-        if (!step) throw new ReportedElsewhere('the form creates nothing')
+        if (!step) throw noCreation()
         expect(
           dataOf(step).groupId === group,
           'The application does not belong to the group that the visitor chose.',
@@ -275,7 +269,7 @@ export const formHandling: CheckDefinition[] = [
         if ((await created(context, person)).length === 0 && at === 0) {
           const plain = await openFormIn(context, browser.newTab(), person)
           await plain.browser.submit(plain.page, plain.form, plain.values)
-          if ((await created(context, person)).length === 0) throw new ReportedElsewhere('the form creates nothing')
+          if ((await created(context, person)).length === 0) throw noCreation()
         }
         expectWithFix(
           'Use the URL parser only to check the address. Send the address exactly as it was typed, because the portal compares redirect URIs byte by byte.',
@@ -365,7 +359,7 @@ export const formHandling: CheckDefinition[] = [
       const open = await openCreateForm(context)
       const page = await open.browser.submit(open.page, open.form, open.values)
       const steps = await created(context, open.person)
-      if (steps.length === 0) throw new ReportedElsewhere('the form creates nothing')
+      if (steps.length === 0) throw noCreation()
       const secret = secretOf(steps)
       if (!page.body.includes(secret))
         throw new NotApplicable(

@@ -51,9 +51,7 @@ export const searchForms: CheckDefinition[] = [
   },
 ]
 
-/**
- * Searches for each text with each search on the page behind the login, and judges the page with the results.
- */
+/** Searches for each text with each search on the page behind the login, and judges the page with the results. */
 async function searchForEach(
   context: CheckContext,
   texts: string[],

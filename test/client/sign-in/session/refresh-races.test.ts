@@ -338,7 +338,7 @@ t.test(
     const sessionCookies = (names: string[]) => names.filter(name => /^__Host-(session|refresh)/.test(name))
     t.same(sessionCookies(browser.names()), [])
 
-    // This request begins more than a minute after the sign-out. So its answer is not late, and deletes the old cookies.
+    // This request begins more than a minute after the sign-out, so its answer deletes the old cookies.
     await oldBrowser.get('/import', { site: 'same-origin' })
     t.same(sessionCookies(oldBrowser.names()), [])
   },
