@@ -109,6 +109,14 @@ export const renewal: Mistake[] = [
       return form
     },
   }),
+  mistake('renewal-with-a-misspelled-field', 'refresh-fields', {
+    renewalForm(settings, refreshToken) {
+      const form = correct.renewalForm(settings, refreshToken)
+      form.delete('refresh_token')
+      form.set('refreshToken', refreshToken)
+      return form
+    },
+  }),
   mistake('renewal-in-the-address', 'refresh-not-in-address', {
     portalUrl: ({ settings }, path, form) =>
       `${settings.loginUrl}${path}${form.has('refresh_token') ? `?grant_type=${form.get('grant_type')}` : ''}`,
