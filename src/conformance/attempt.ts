@@ -113,7 +113,7 @@ function resultOfLoss(
   return {
     ...resultOf(check, context.settings, 'failed', reason),
     ...losingTheClient,
-    fix: isCause ? `${outcome.fix ?? check.fix} ${losingTheClient.fix}` : losingTheClient.fix,
+    fix: isCause && isBlamed(outcome) ? `${outcome.fix ?? check.fix} ${losingTheClient.fix}` : losingTheClient.fix,
     evidence: context.evidence(),
     isLost: true,
   }
@@ -181,7 +181,8 @@ function judge(error: unknown, check: Check, settings: Settings): CheckOutcome {
   if (error instanceof Undecided) return { verdict: 'undecided', reason: error.message, evidence: [] }
   const { message, stack } = error instanceof Error ? error : new Error(String(error))
   const reason = `The check itself crashed: ${message}`
-  return { verdict: 'undecided', reason, evidence: [stack ?? message], isError: true }
+  const fix = 'This is a mistake in the suite, and not in your client. Please report it together with the evidence.'
+  return { verdict: 'undecided', reason, fix, evidence: [stack ?? message], isError: true }
 }
 
 /**

@@ -100,6 +100,10 @@ export function createContext({
   const faults: { id: string; name: string }[] = []
   const windows: Window[] = []
   let hasEnded = false
+  /** A check that has reached its time limit may still run. Its requests and faults would affect the next checks. */
+  const refuseAfterEnd = () => {
+    if (hasEnded) throw new Error('The check has ended.')
+  }
   const firstStep = platform.steps.length
 
   function note(exchange: HttpExchange): void {
@@ -180,7 +184,10 @@ export function createContext({
 
     /** Opens a new browser without cookies. */
     browser({ timeoutMs = settings.patienceMs } = {}): Browser {
-      const send: Send = (...sent) => waitFor(sendOverNetwork(...sent))
+      const send: Send = async (...sent) => {
+        refuseAfterEnd()
+        return waitFor(sendOverNetwork(...sent))
+      }
       return createBrowser({ timeoutMs, onHttpExchange: noteOfBrowser, send })
     },
 
@@ -378,8 +385,7 @@ export function createContext({
       const state = [...states].at(-1)
       // After this error, the runner repeats the check alone.
       if (!isAlone && state === undefined) throw new Undecided(`The fault ${name} could affect another check.`)
-      // A check that has reached its time limit may still run. Its faults would affect the next check.
-      if (hasEnded) throw new Error('The check has ended.')
+      refuseAfterEnd()
       const id = await platform.orderFault(name, { ...(state !== undefined && { state }), ...options })
       faults.push({ id, name })
       return () => platform.dropFault(id)
@@ -413,6 +419,7 @@ export function createContext({
 
     /** Sends one raw request, without a browser. */
     async request(url: string, request: RawRequest = {}): Promise<HttpExchange> {
+      refuseAfterEnd()
       const exchange = await waitFor(sendRaw(clientUrl(url), request))
       note(exchange)
       if (isOfClient(exchange)) platform.answers.noteContent(exchange)

@@ -7,7 +7,8 @@ import type { AddressInfo } from 'node:net'
 export interface OtherSite {
   /**
    * Returns an address of this website. With `cross-site`, the address belongs to a different site than the client.
-   * With `same-site`, the address has the client's host and another port.
+   * With `same-site`, the address has the client's scheme and host, and another port. If the client uses https, nobody
+   * answers at this address, so a check can only show a page there.
    */
   url(path: string, site?: 'cross-site' | 'same-site'): string
   /** Serves HTML at a new path, and returns that path. */
@@ -19,8 +20,9 @@ export interface OtherSite {
   close(): Promise<void>
 }
 
-/** `ipv6Loopback`: a test passes an address that this machine does not have. */
-export async function startOtherSite(clientHost: string, ipv6Loopback = '::1'): Promise<OtherSite> {
+/** `client`: the origin of the client. `ipv6Loopback`: a test passes an address that this machine does not have. */
+export async function startOtherSite(client: string, ipv6Loopback = '::1'): Promise<OtherSite> {
+  const { protocol, hostname } = new URL(client)
   const answers = new Map<string, (response: ServerResponse) => void>()
   const requests: ReturnType<OtherSite['arrived']> = []
   const serve = async (request: IncomingMessage, response: ServerResponse) => {
@@ -45,7 +47,9 @@ export async function startOtherSite(clientHost: string, ipv6Loopback = '::1'): 
   }
   return {
     url: (path, site = 'cross-site') =>
-      `http://${site === 'same-site' ? clientHost : otherLoopback(clientHost)}:${port}${path}`,
+      site === 'same-site'
+        ? `${protocol}//${hostname}:${port}${path}`
+        : `http://${otherLoopback(hostname)}:${port}${path}`,
     page: html =>
       add(response =>
         response

@@ -53,8 +53,7 @@ const own = { 'x-conformance': '1' }
 
 /** Rejects with EADDRINUSE if another program takes the port at this moment. */
 export async function startPlatform(settings: Settings, { clock = () => new Date() } = {}) {
-  const clientHost = new URL(settings.client).hostname
-  const host = otherLoopback(clientHost)
+  const host = otherLoopback(new URL(settings.client).hostname)
   const [portalPort, apiPort, labPort] = await Promise.all([
     whenFree(settings.portalPort, settings.host),
     whenFree(settings.apiPort, settings.host),
@@ -84,7 +83,7 @@ export async function startPlatform(settings: Settings, { clock = () => new Date
   })
   const { portalUrl, apiUrl, labUrl, user, passwords } = sandbox
   const { portal, api, store, lab } = sandbox.servers
-  const otherSite: OtherSite = await startOtherSite(clientHost)
+  const otherSite: OtherSite = await startOtherSite(settings.client)
   const passwordHash = await passwords.hash(user.password)
   let people = 0
   let rounds = 0

@@ -1024,3 +1024,46 @@ t.test('if a client sends an old refresh token, the reason of `refresh-fields-se
   )
   t.match(result, { verdict: 'failed', reason: 'The renewal sends an older refresh token' })
 })
+
+t.test('if the page after a sign-out answers strangers with status 401, the checks of the sign-out pass', async t => {
+  const ids = ['logout-ends-session', 'logout-portal-503', 'logout-portal-answers', 'logout-without-refresh-token']
+  const found = await judge(
+    {
+      signedOut: ({ setCookies }) => ({ status: 303, headers: { location: '/applications' }, setCookies }),
+      aroundRequest: async (visit, next) => {
+        const answer = await next()
+        const isSentToLogin = visit.url.pathname === '/applications' && answer.headers?.location !== undefined
+        return isSentToLogin ? page(visit, 401, 'Please sign in', '<a href="/login">Sign in</a>') : answer
+      },
+    },
+    ...ids,
+  )
+  for (const id of ids) t.equal(found[id]?.verdict, 'passed', `${id}: ${found[id]?.reason}`)
+})
+
+t.test('if every answer sets a cookie, a refused prefetch of the login path does not count as a login', async t => {
+  const ids = ['start-navigation-only', 'start-head']
+  const found = await judge(
+    {
+      aroundRequest: async (visit, next) => {
+        visit.setCookies.push('session-of-nobody=1; Path=/; Secure; HttpOnly; SameSite=Strict')
+        return next()
+      },
+    },
+    ...ids,
+  )
+  for (const id of ids) t.equal(found[id]?.verdict, 'passed', `${id}: ${found[id]?.reason}`)
+})
+
+t.test('if only pages with a form give out its token, `logout-twice` passes', async t => {
+  const found = await judge(
+    {
+      aroundRequest: async (visit, next) =>
+        visit.method === 'POST' && visit.url.pathname === '/logout' && !correct.readSession(visit)
+          ? page(visit, 403, 'The token of the form is missing', '')
+          : next(),
+    },
+    'logout-twice',
+  )
+  t.match(found, { 'logout-twice': { verdict: 'passed' } })
+})

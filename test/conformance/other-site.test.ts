@@ -6,7 +6,7 @@ import { startOtherSite } from '../../src/conformance/other-site.ts'
 import { hasIpv6 } from '../support/start-conditions.ts'
 
 t.test('the other website answers at every loopback address, whichever address a name resolves to', async t => {
-  const site = await startOtherSite('localhost')
+  const site = await startOtherSite('http://localhost:3000')
   t.teardown(() => site.close())
   const { port, hostname } = new URL(site.url('/'))
   t.equal(hostname, '127.0.0.1')
@@ -17,13 +17,13 @@ t.test('the other website answers at every loopback address, whichever address a
 
 t.test('the other website also starts on a machine without IPv6', async t => {
   // No machine has this address (RFC 5737). In the same way, a machine without IPv6 does not have the address ::1.
-  const site = await startOtherSite('localhost', '192.0.2.1')
+  const site = await startOtherSite('http://localhost:3000', '192.0.2.1')
   t.teardown(() => site.close())
   t.match(await (await fetch(site.url('/'))).text(), 'elsewhere')
 })
 
 t.test('if a client ends its connection in the middle of a body, the other website still answers', async t => {
-  const site = await startOtherSite('localhost')
+  const site = await startOtherSite('http://localhost:3000')
   t.teardown(() => site.close())
   const rejections: unknown[] = []
   const note = (error: unknown) => rejections.push(error)
@@ -36,4 +36,13 @@ t.test('if a client ends its connection in the middle of a body, the other websi
   socket.destroy()
   t.match(await (await fetch(site.url('/'))).text(), 'elsewhere')
   t.same(rejections, [])
+})
+
+t.test('an address of the same site has the scheme and the host of the client', async t => {
+  const site = await startOtherSite('https://app.example:8443')
+  t.teardown(() => site.close())
+  const { protocol, hostname, port } = new URL(site.url('/', 'same-site'))
+  t.same([protocol, hostname], ['https:', 'app.example'])
+  t.not(port, '8443')
+  t.match(site.url('/'), 'http://127.0.0.1:')
 })

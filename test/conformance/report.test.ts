@@ -1,10 +1,15 @@
 // Tests the verdicts of checks, and how the terminal and the report files show them.
+import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { mock } from 'node:test'
+import { setTimeout as wait } from 'node:timers/promises'
 import t from 'tap'
 import { type Check, Failed, NotApplicable, Undecided } from '../../src/conformance/check.ts'
 import { checks } from '../../src/conformance/checks.ts'
+import type { CheckContext } from '../../src/conformance/context.ts'
 import { exitCodeOf } from '../../src/conformance/exit-code.ts'
 import { compareWithExpected } from '../../src/conformance/expected-failures.ts'
 import { recordOutput } from '../../src/conformance/output-record.ts'
@@ -70,6 +75,35 @@ t.test('the verdict of a check depends on how its run ends and on the level of i
     hangs: 'undecided',
   })
   t.match(results[1], { reason: 'It went wrong.', evidence: ['seen'] })
+})
+
+t.test('a check that has reached its time limit sends no more requests to the client', async t => {
+  let requests = 0
+  const server = createServer((_request, response) => {
+    requests++
+    response.end()
+  })
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  t.teardown(() => server.close())
+  const client = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  /** Also contains the run that repeats the check. */
+  const runs: Promise<string>[] = []
+  const late = async (context: CheckContext): Promise<string> => {
+    await wait(50)
+    const page = await context.browser().visit(`${client}/`)
+    return context.request('/').then(
+      () => 'answered',
+      (error: Error) => `${page.error}, ${error.message}`,
+    )
+  }
+  const run: Check['run'] = async context => {
+    runs.push(late(context))
+    await runs.at(-1)
+  }
+  const platform = { steps: [], beginRound() {}, answers: { note() {} } } as unknown as Platform
+  await runAll([check('late', run, { longestMs: 5 })], { settings: readSettings(['--client', client]), platform })
+  for (const said of await Promise.all(runs)) t.equal(said, 'The check has ended., The check has ended.')
+  t.equal(requests, 0)
 })
 
 t.test(
@@ -198,7 +232,7 @@ t.test(
     }
     t.match(summary, 'Remove them from the list: m\n')
     t.match(summary, 'there is no check: u\n')
-    t.match(summary, "Repeat one of them: npm run conformance -- --only '^failed-0$'\n")
+    t.match(summary, "Repeat a failed check: npm run conformance -- --only '^failed-0$'\n")
     t.match(summary, /\n0 passed, 60 failed, 60 warned, 60 not applicable, 60 undecided\n$/)
     t.match(describeFailure(results[1]!, report.command), "Again: npm run conformance -- --only '^b$'")
   },

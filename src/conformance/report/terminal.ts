@@ -111,7 +111,7 @@ function summaryOf(report: Report, most: number): string[] {
     lines.push(`These known failures now pass. Remove them from the list: ${nowPassing.join(', ')}`)
   if (unknown.length > 0)
     lines.push(`The list of known failures contains ids for which there is no check: ${unknown.join(', ')}`)
-  if (failed.length > 0) lines.push(`Repeat one of them: ${command} --only '^${failed[0]!.id}$'`)
+  if (failed.length > 0) lines.push(`Repeat a failed check: ${command} --only '^${failed[0]!.id}$'`)
   return [...lines, ...adviceLine(results), countLine(results, expected.keys())]
 }
 

@@ -7,9 +7,9 @@ import { NotApplicable } from '../check.ts'
 import type { CheckContext } from '../context.ts'
 import { headerOf, statusOf } from '../findings.ts'
 import type { Person } from '../platform.ts'
+import { leadsTo } from './addresses.ts'
 import { applicationName, makeApplication, redirectUri } from './applications.ts'
 import { cookieHeader } from './callback.ts'
-import { isSame } from './sign-out.ts'
 
 /** A form, and the page about one application that contains the form. */
 export interface ApplicationForm {
@@ -78,7 +78,7 @@ function linksAbout(context: CheckContext, { links }: Page, id: string): string[
 export function isOfClient({ settings, url }: CheckContext, address: string): boolean {
   if (!URL.canParse(address) || new URL(address).origin !== new URL(settings.client).origin) return false
   const others = [settings.login, settings.callback, settings.logout?.path ?? settings.login]
-  return !others.some(path => isSame(address, url(path)))
+  return !others.some(path => leadsTo(address, url(path)))
 }
 
 /** The values of an application at the API. */

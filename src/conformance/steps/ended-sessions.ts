@@ -4,9 +4,9 @@ import type { Link } from '../browser/page.ts'
 import { NotApplicable, Undecided } from '../check.ts'
 import type { CheckContext } from '../context.ts'
 import { describePage, expect, expectServed, failWithFix } from '../findings.ts'
+import { leadsTo } from './addresses.ts'
 import { created, noCreation, type OpenForm } from './create-form.ts'
 import { isOrdinary } from './every-form.ts'
-import { isSame } from './sign-out.ts'
 
 /** Deletes the cookies of the client, as a browser does when they expire. */
 export function expireCookies({ settings }: CheckContext, browser: Browser): void {
@@ -47,7 +47,7 @@ export const isInForm = ({ forms }: Page, typed: string): boolean =>
 
 /** The links of the page that lead to the login path of the client. */
 export const signInLinks = ({ settings, url }: CheckContext, { links }: Page): Link[] =>
-  links.filter(link => isSame(link.url, url(settings.login)))
+  links.filter(link => leadsTo(link.url, url(settings.login)))
 
 /**
  * Signs in as a visitor does after the client has answered a form: if the answer redirects to the portal, the browser

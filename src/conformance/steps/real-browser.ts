@@ -6,8 +6,8 @@ import type { CheckContext } from '../context.ts'
 import { expect, isCallFor } from '../findings.ts'
 import type { Person } from '../platform.ts'
 import { tokensIssuedIn } from '../tokens.ts'
+import { leadsTo } from './addresses.ts'
 import { chooseGroup } from './create-form.ts'
-import { isSame } from './sign-out.ts'
 
 export interface Visitor {
   window: Window
@@ -192,7 +192,7 @@ async function controlToSignOut(context: CheckContext, { page }: Window): Promis
   const there = context.url(context.settings.logout!.path)
   const leadsThere = async (element: Locator, attribute: string) => {
     const address = (await element.getAttribute(attribute)) ?? ''
-    return URL.canParse(address, page.url()) && isSame(new URL(address, page.url()).href, there)
+    return URL.canParse(address, page.url()) && leadsTo(new URL(address, page.url()).href, there)
   }
   for (const form of await page.locator('form').all())
     if (await leadsThere(form, 'action')) return form.locator('button, input[type=submit], input[type=image]').first()

@@ -6,6 +6,7 @@ import type { CheckContext } from '../context.ts'
 import { describePage, fail, setCookiesOf } from '../findings.ts'
 import type { FaultOptions, Person } from '../platform.ts'
 import { isRenewal } from '../tokens.ts'
+import { leadsTo } from './addresses.ts'
 import { beginLogin, followCallback } from './callback.ts'
 import { type ReadCookie, readSetCookie } from './set-cookies.ts'
 
@@ -70,16 +71,18 @@ export async function isSession(context: CheckContext, browser: Browser, name: s
   return !(await context.isSignedIn(without))
 }
 
-/** Returns the names of the cookies that the client has set. */
+/** Returns the names of the cookies that the client has set, also for a whole domain. */
 export function ownCookies({ settings }: CheckContext, browser: Browser): string[] {
   const host = new URL(settings.client).hostname
-  return browser.cookies.list().flatMap(({ name, domain }) => (domain === host ? [name] : []))
+  const isSentToClient = (domain: string) => domain === host || host.endsWith(`.${domain}`)
+  return browser.cookies.list().flatMap(({ name, domain }) => (isSentToClient(domain) ? [name] : []))
 }
 
-/** Replaces the value of a cookie, and keeps its path and its Secure attribute. */
+/** Replaces the value of a cookie, and keeps its path, its domain and its Secure attribute. */
 export function plant(context: CheckContext, browser: Browser, name: string, value: string): void {
   const kept = browser.cookies.list().find(cookie => cookie.name === name)
-  const scope = `; Path=${kept?.path ?? '/'}${kept?.isSecure === false ? '' : '; Secure'}`
+  const domain = kept && !kept.isHostOnly ? `; Domain=${kept.domain}` : ''
+  const scope = `; Path=${kept?.path ?? '/'}${domain}${kept?.isSecure === false ? '' : '; Secure'}`
   browser.cookies.set(context.url('/'), `${name}=${value}${scope}${/http-/i.test(name) ? '; HttpOnly' : ''}`)
 }
 
@@ -198,12 +201,8 @@ export function asksToSignIn(context: CheckContext, page: Page): boolean {
 
 /** Whether the browser came to the portal, or got a page with a link or a form that leads to the login. */
 export function offersLogin({ settings, platform, url }: CheckContext, { stoppedAt, ...page }: Page): boolean {
-  const login = new URL(url(settings.login))
-  const isLogin = (address: string) => {
-    if (!URL.canParse(address)) return false
-    const { origin, pathname } = new URL(address)
-    return origin === platform.portalUrl || (origin === login.origin && pathname === login.pathname)
-  }
+  const isLogin = (address: string) =>
+    URL.parse(address)?.origin === platform.portalUrl || leadsTo(address, url(settings.login))
   return (
     stoppedAt !== undefined ||
     page.trail.some(({ request }) => isLogin(request.url)) ||

@@ -5,6 +5,7 @@ import type { Link } from '../browser/page.ts'
 import { NotApplicable, ReportedElsewhere, Undecided } from '../check.ts'
 import type { CheckContext } from '../context.ts'
 import { setCookiesOf, statusOf } from '../findings.ts'
+import { leadsTo } from './addresses.ts'
 import { readSetCookie } from './set-cookies.ts'
 
 /** The suite looks on at most this number of pages for the form or link that signs out. */
@@ -56,7 +57,7 @@ export async function findSignOut(
     seen.add(url.split(/[?#]/)[0]!)
     const page = await browser.visit(url, context.beforePortal)
     const form = signOutFormOf(context, page)
-    const link = page.links.find(({ url }) => method === 'GET' && isSame(url, address))
+    const link = page.links.find(({ url }) => method === 'GET' && leadsTo(url, address))
     if (form || link) return { page, form, link }
     waiting.push(...page.links.map(({ url }) => url).filter(url => url.startsWith(context.url('/'))))
   }
@@ -66,7 +67,7 @@ export async function findSignOut(
 /** Finds the sign-out form on the page. */
 export function signOutFormOf({ settings, url }: CheckContext, { forms }: Page): Form | undefined {
   const { method, path } = settings.logout!
-  return forms.find(form => isSame(form.action, url(path)) && form.method === method)
+  return forms.find(form => leadsTo(form.action, url(path)) && form.method === method)
 }
 
 /** Whether the page has the sign-out form, or a link to its address. False if the client has no sign-out. */
@@ -74,7 +75,7 @@ export function offersSignOut(context: CheckContext, page: Page): boolean {
   const { logout } = context.settings
   if (!logout) return false
   const address = context.url(logout.path)
-  return signOutFormOf(context, page) !== undefined || page.links.some(({ url }) => isSame(url, address))
+  return signOutFormOf(context, page) !== undefined || page.links.some(({ url }) => leadsTo(url, address))
 }
 
 /** Returns the path of the POST request that signs out. Ends the check if the client signs out with another method. */
@@ -93,13 +94,18 @@ export async function expectWorkingSignOut(context: CheckContext, browser: Brows
   if (await context.isSignedIn(browser)) throw new ReportedElsewhere('signing out does not work')
 }
 
+/**
+ * Whether the client accepted the sign-out. The next page may answer with status 401 or 403, because nobody is signed in
+ * any more.
+ */
+export function hasSignedOut({ status, trail }: Page): boolean {
+  const isShown = (status > 0 && status < 400) || [401, 403].includes(status)
+  return isShown && statusOf(trail[0]!) < 400
+}
+
 /** Whether the client accepted the request, and deletes cookies in its answer. */
 export function deletesCookies(answer: HttpExchange): boolean {
   return statusOf(answer) < 400 && setCookiesOf(answer).some(line => readSetCookie(line).isDeletion)
-}
-
-export function isSame(one: string, other: string): boolean {
-  return one.split(/[?#]/)[0] === other.split(/[?#]/)[0]
 }
 
 export function formHtml(action: string, method: string): string {

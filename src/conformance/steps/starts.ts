@@ -3,6 +3,7 @@
 import type { Browser, HttpExchange } from '../browser/browser.ts'
 import { passUndecided } from '../check.ts'
 import { type CheckContext, type Start, startIn } from '../context.ts'
+import { withQuery } from './addresses.ts'
 import { errorCallback, followCallback } from './callback.ts'
 import { signOut } from './sign-out.ts'
 
@@ -33,7 +34,7 @@ export async function startsOfStrangers(context: CheckContext): Promise<OpenLogi
     if (started) begun.push({ way, start: started, browser })
   }
   if (returnTo) {
-    const path = `${login}?${new URLSearchParams({ [returnTo]: page || '/' })}`
+    const path = withQuery(login, { [returnTo]: page || '/' })
     await add('with a return address', path)
     await add('with the same return address in another browser', path)
   }

@@ -15,6 +15,7 @@ import {
   headerOf,
   setCookiesOf,
 } from '../../findings.ts'
+import { withQuery } from '../../steps/addresses.ts'
 import {
   beginLogin,
   cookieHeader,
@@ -86,7 +87,7 @@ export const callback: CheckDefinition[] = [
       // Also tests a login with a return address. Some clients answer the callback of such a login with a redirect, and
       // answer with a page only if the login leads to their usual page.
       const there = `${page}${page.includes('?') ? '&' : '?'}conformance=1`
-      const { browser, callback } = await beginLogin(context, `${login}?${new URLSearchParams({ [returnTo]: there })}`)
+      const { browser, callback } = await beginLogin(context, withQuery(login, { [returnTo]: there }))
       await expectLandsSignedIn(context, browser, callback)
     },
   },
@@ -519,7 +520,8 @@ export const callback: CheckDefinition[] = [
         ['an error and no state', errorCallback(callback, { error: 'access_denied' })],
         ['a code', forged],
       ] as const) {
-        const page = await followCallback(context, browser, address)
+        // Stops before the portal, because the portal would sign the visitor in again without asking for a password.
+        const page = await followCallback(context, browser, address, context.beforePortal)
         expect(await context.isSignedIn(browser), `A forged callback with ${what} signed the visitor out.`, page)
       }
     },

@@ -4,6 +4,7 @@ import type { HttpExchange, Page } from '../../browser/browser.ts'
 import { type CheckDefinition, Undecided } from '../../check.ts'
 import { readStart } from '../../context.ts'
 import { expect, fail, headerOf, setCookiesOf } from '../../findings.ts'
+import { withQuery } from '../../steps/addresses.ts'
 import { beginLogin, cookieHeader, errorCallback, followCallback, navigationHeaders } from '../../steps/callback.ts'
 import { addressOn, leadsToScript, runsScript } from '../../steps/page-content.ts'
 import { returnNames } from '../../steps/return-names.ts'
@@ -155,12 +156,12 @@ export const hostileValues: CheckDefinition[] = [
       for (const line of breaks) {
         const value = `/a${line}${added}: yes${line}Set-Cookie: ${added}=1`
         const names = ['lang', 'unknown', 'state', ...(returnTo ? [returnTo] : [])]
-        const starts = names.map(name => `${login}?${new URLSearchParams({ [name]: value })}`)
+        const starts = names.map(name => withQuery(login, { [name]: value }))
         const others = [
-          ...(page ? [`${page}?${new URLSearchParams({ q: value })}`] : []),
+          ...(page ? [withQuery(page, { q: value })] : []),
           `/not-there?${new URLSearchParams({ q: value })}`,
           `/not-there${encodeURIComponent(value)}`,
-          `${callbackPath}?${new URLSearchParams({ state: value, code: value })}`,
+          withQuery(callbackPath, { state: value, code: value }),
         ]
         for (const path of [...starts, ...others])
           expectNoHeader(await context.request(path, { headers: { ...navigationHeaders, 'sec-fetch-site': 'none' } }))
@@ -179,7 +180,7 @@ export const hostileValues: CheckDefinition[] = [
       if (!returnTo) return
       const value = `/a\r\n${added}: yes\r\nSet-Cookie: ${added}=1`
       const browser = context.browser()
-      const begun = await context.visitUntilPortal(browser, `${login}?${new URLSearchParams({ [returnTo]: value })}`)
+      const begun = await context.visitUntilPortal(browser, withQuery(login, { [returnTo]: value }))
       if (begun.stoppedAt === undefined) return
       const start = readStart(begun)
       const landed = await followCallback(context, browser, await context.authorize(start))

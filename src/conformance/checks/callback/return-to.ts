@@ -4,6 +4,7 @@ import { encodeForm } from '../../browser/encode-form.ts'
 import { type CheckDefinition, NotApplicable, passNotApplicable, ReportedElsewhere, Undecided } from '../../check.ts'
 import { type CheckContext, readStart, type Start, startIn } from '../../context.ts'
 import { describePage, expect, expectSignedIn, expectWithFix, headerOf, statusOf } from '../../findings.ts'
+import { leadsTo, withQuery } from '../../steps/addresses.ts'
 import {
   beginLogin,
   cookieHeader,
@@ -16,7 +17,6 @@ import { addressOn, endIfScripted, leadsToScript, runsScript } from '../../steps
 import { returnNames } from '../../steps/return-names.ts'
 import { plant, requireFaultyExchange, signedInIfPossible } from '../../steps/sessions.ts'
 import { decodeSafely } from '../../steps/set-cookies.ts'
-import { isSame } from '../../steps/sign-out.ts'
 
 /**
  * Values of the parameter for the page after the login. No value may lead to another site. `{client}` stands for the
@@ -57,8 +57,6 @@ const returns: [id: string, value: string][] = [
 
 const evil = 'evil.example'
 
-const withQuery = (path: string, query: URLSearchParams) => `${path}${path.includes('?') ? '&' : '?'}${query}`
-
 /** Values for the return address that make some URL parsers or header writers throw an error. */
 const oddReturns = [
   'http://[',
@@ -96,10 +94,7 @@ const returnChecks: CheckDefinition[] = returns.map(([id, value]) => ({
   async run(context) {
     const { login, returnTo } = context.settings
     const browser = context.browser()
-    const page = await context.visitUntilPortal(
-      browser,
-      `${login}?${new URLSearchParams({ [returnTo]: valueFor(context, value) })}`,
-    )
+    const page = await context.visitUntilPortal(browser, withQuery(login, { [returnTo]: valueFor(context, value) }))
     // A client may refuse the parameter at once.
     if (page.stoppedAt === undefined) return
     const callback = await context.authorize(readStart(page))
@@ -181,7 +176,7 @@ export const returnTo: CheckDefinition[] = [
     async run(context) {
       const { login, returnTo, page: path } = context.settings
       const there = `${path}${path.includes('?') ? '&' : '?'}conformance=1&second=2`
-      const { browser, callback } = await beginLogin(context, `${login}?${new URLSearchParams({ [returnTo]: there })}`)
+      const { browser, callback } = await beginLogin(context, withQuery(login, { [returnTo]: there }))
       const page = await followCallback(context, browser, callback)
       if (page.url !== context.url(there)) endIfScripted(page, context.settings)
       expect(page.url === context.url(there), `The login led to ${page.url}.`, page)
@@ -197,7 +192,10 @@ export const returnTo: CheckDefinition[] = [
     async run(context) {
       const { login, returnTo } = context.settings
       const browser = context.browser()
-      const page = await context.visitUntilPortal(browser, `${login}?${returnTo}=/%0d%0aSet-Cookie:%20planted=1`)
+      const page = await context.visitUntilPortal(
+        browser,
+        withQuery(login, `${returnTo}=/%0d%0aSet-Cookie:%20planted=1`),
+      )
       expect(page.status !== 0 && page.status < 500, `The login path was answered with ${describePage(page)}.`, page)
       if (page.stoppedAt !== undefined) {
         const url = new URL(page.stoppedAt)
@@ -217,7 +215,7 @@ export const returnTo: CheckDefinition[] = [
     async run(context) {
       const { login, returnTo, page: path } = context.settings
       const browser = context.browser()
-      const address = `${login}?${new URLSearchParams({ [returnTo]: `${path || '/'}\n` })}`
+      const address = withQuery(login, { [returnTo]: `${path || '/'}\n` })
       const begun = await context.visitUntilPortal(browser, address)
       expect(begun.status !== 500, `The login path was answered with ${describePage(begun)}.`, begun)
       if (begun.stoppedAt === undefined) return
@@ -238,7 +236,7 @@ export const returnTo: CheckDefinition[] = [
       // A sealed value is about a third longer than the value itself.
       for (const length of [4000, 3000]) {
         const browser = context.browser()
-        const path = `${login}?${returnTo}=/${'a'.repeat(length)}`
+        const path = withQuery(login, `${returnTo}=/${'a'.repeat(length)}`)
         const start = await context.visitUntilPortal(browser, path)
         // A server may refuse such a long address at once, for example with status 414.
         if (start.stoppedAt === undefined && [400, 413, 414, 431].includes(start.status)) continue
@@ -290,7 +288,7 @@ export const returnTo: CheckDefinition[] = [
       const { client, login, returnTo, page: path } = context.settings
       for (const make of markupReturns) {
         const value = make(path)
-        const address = `${login}?${new URLSearchParams({ [returnTo]: value })}`
+        const address = withQuery(login, { [returnTo]: value })
         const expectEscaped = (page: Page, when: string) =>
           expect(
             !runsScript(page, 'conformance()'),
@@ -328,15 +326,15 @@ export const returnTo: CheckDefinition[] = [
         // wants.
         const there = context.url(`${path}${path.includes('?') ? '&' : '?'}conformance=1&second=2`)
         const { pathname, search } = new URL(there)
-        const wanted = `${login}?${new URLSearchParams({ [returnTo]: pathname + search })}`
+        const wanted = withQuery(login, { [returnTo]: pathname + search })
         const plain = await beginLogin(context, wanted)
         const landed = await followCallback(context, plain.browser, plain.callback)
         if (landed.url !== there)
           throw new NotApplicable('a plain login does not lead to the page that the visitor wanted')
         const { browser, start, callback } = await beginLogin(context, wanted)
         const page = await fail(context, browser, { start, callback })
-        const link = page.links.find(({ url }) => isSame(url, context.url(login)) || url === there)
-        const form = page.forms.find(({ method, action }) => method === 'GET' && isSame(action, context.url(login)))
+        const link = page.links.find(({ url }) => leadsTo(url, context.url(login)) || url === there)
+        const form = page.forms.find(({ method, action }) => method === 'GET' && leadsTo(action, context.url(login)))
         const next = await context.startLogin(browser, link?.url ?? (form && encodeForm(form).url))
         const end = await followCallback(context, browser, await context.authorize(next))
         expect(end.url === there, `The next login led to ${end.url} instead of ${there}.`, page, end)
@@ -357,7 +355,7 @@ export const returnTo: CheckDefinition[] = [
       const { browser } = await context.signedIn()
       for (const [, value] of returns) {
         const query = new URLSearchParams({ [returnTo]: valueFor(context, value) })
-        const page = await browser.newTab().visit(context.url(`${login}?${query}`), context.beforeLeaving)
+        const page = await browser.newTab().visit(context.url(withQuery(login, query)), context.beforeLeaving)
         expectAtHome(context, page)
       }
     },
@@ -379,7 +377,7 @@ export const returnTo: CheckDefinition[] = [
         `${returnTo}[]=/&${returnTo}=${evil}`,
       ]) {
         const browser = context.browser()
-        const page = await context.visitUntilPortal(browser, `${login}?${query}`)
+        const page = await context.visitUntilPortal(browser, withQuery(login, query))
         if (page.stoppedAt === undefined) {
           expectAtHome(context, page)
           continue
@@ -428,7 +426,7 @@ export const returnTo: CheckDefinition[] = [
       const paths = [
         '/',
         login,
-        `${callback}?error=access_denied`,
+        withQuery(callback, 'error=access_denied'),
         own,
         page,
         create,
@@ -462,7 +460,10 @@ export const returnTo: CheckDefinition[] = [
         cookies.list(context.url('/')).filter(({ name, value }) => !/^__(Host|Secure)-/i.test(name) && isPath(value))
       let isFound = false
       for (const address of ['https://evil.example/', '//evil.example/'])
-        for (const path of new Set([page || login, returnTo ? `${login}?${returnTo}=${page || '/'}` : login])) {
+        for (const path of new Set([
+          page || login,
+          returnTo ? withQuery(login, `${returnTo}=${page || '/'}`) : login,
+        ])) {
           const browser = context.browser()
           const begun = await context.visitUntilPortal(browser, path)
           const names = find(browser).map(({ name }) => name)
@@ -509,7 +510,7 @@ export const returnTo: CheckDefinition[] = [
       const { login, returnTo } = context.settings
       for (const value of oddReturns) {
         const browser = context.browser()
-        const page = await context.visitUntilPortal(browser, `${login}?${new URLSearchParams({ [returnTo]: value })}`)
+        const page = await context.visitUntilPortal(browser, withQuery(login, { [returnTo]: value }))
         const what = `With the return address ${JSON.stringify(value)}`
         expect(
           page.status > 0 && page.status !== 500,
@@ -566,7 +567,7 @@ export const returnTo: CheckDefinition[] = [
       for (const value of ['https://evil.example/', '//evil.example/', '/\\evil.example/', 'javascript:alert(1)'])
         for (const [, , fail] of failures.slice(0, 3)) {
           const browser = context.browser()
-          const page = await context.visitUntilPortal(browser, `${login}?${new URLSearchParams({ [returnTo]: value })}`)
+          const page = await context.visitUntilPortal(browser, withQuery(login, { [returnTo]: value }))
           // A client may refuse the parameter at once.
           if (page.stoppedAt === undefined) continue
           const start = readStart(page)

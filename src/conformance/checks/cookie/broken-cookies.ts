@@ -13,19 +13,19 @@ import { isRenewal } from '../../tokens.ts'
 
 const needs: CheckDefinition['needs'] = ['page']
 
-/** Values that the client cannot read. */
-const broken: ((value: string) => string)[] = [
-  () => 'garbage',
-  () => '%00%FF%E0%A4%A',
-  () => 'e30.e30.e30',
-  value => value.slice(0, Math.floor(value.length / 2)),
-  value => value.split('').reverse().join(''),
+/** Values that the client cannot read. Each is made from the value that the client has set. */
+const broken: [what: string, make: (value: string) => string][] = [
+  ['the value "garbage"', () => 'garbage'],
+  ['the value "%00%FF%E0%A4%A"', () => '%00%FF%E0%A4%A'],
+  ['the value "e30.e30.e30"', () => 'e30.e30.e30'],
+  ['half of their value', value => value.slice(0, Math.floor(value.length / 2))],
+  ['their value in reverse order', value => value.split('').reverse().join('')],
 ]
 
-function expectStatus(what: string, value: string, page: Page): void {
+function expectStatus(answered: string, what: string, page: Page): void {
   expect(
     page.status > 0 && page.status < 500,
-    `With the session cookie value ${JSON.stringify(value.slice(0, 20))}, ${what} was answered with ${describePage(page)}.`,
+    `With ${what} in the session cookies, ${answered} was answered with ${describePage(page)}.`,
     page,
   )
 }
@@ -87,31 +87,30 @@ export const brokenCookies: CheckDefinition[] = [
       const opened = create ? await browser.visit(context.url(create), context.beforePortal) : undefined
       const form = opened && findCreateForm(opened)
       const kept = cookies.map(({ cookie: { name } }) => ({ name, value: browser.cookies.get(name)?.value ?? '' }))
-      for (const make of broken) {
+      for (const [what, make] of broken) {
         const breakIn = (one: Browser) => {
           for (const { name, value } of kept) plant(context, one, name, make(value))
         }
-        const value = make('value')
         const odd = browser.copy()
         breakIn(odd)
         if (opened && form) {
           const page = await odd.newTab().submit(opened, form, {}, context.beforePortal)
-          expectStatus('a form', value, page)
+          expectStatus('a form', what, page)
           breakIn(odd)
         }
         const begun = await context.visitUntilPortal(odd, login)
-        expectStatus('the login path', value, begun)
+        expectStatus('the login path', what, begun)
         breakIn(odd)
         const answer = await requestCallback(context, odd, begun)
         const status = answer ? statusOf(answer) : 200
         expect(
           status > 0 && status < 500,
-          `With the session cookie value ${JSON.stringify(value)}, the callback was answered with status ${status}.`,
+          `With ${what} in the session cookies, the callback was answered with status ${status}.`,
           ...(answer ? [answer] : []),
         )
         if (!sendSignOut) continue
         breakIn(browser)
-        expectStatus('the sign-out', value, await sendSignOut())
+        expectStatus('the sign-out', what, await sendSignOut())
       }
     },
   },

@@ -7,6 +7,7 @@ import { type CheckDefinition, NotApplicable, ReportedElsewhere, Undecided } fro
 import { type CheckContext, readStart } from '../../context.ts'
 import { describePage, expect, expectWithFix } from '../../findings.ts'
 import type { RuleId } from '../../rules/rules.ts'
+import { withQuery } from '../../steps/addresses.ts'
 import { beginLogin, followCallback, typedAddress } from '../../steps/callback.ts'
 import { cookiesOf, readableTextsIn, readSetCookie } from '../../steps/set-cookies.ts'
 import { fieldsOf, isCallWithToken, tokensOf, tokensSentIn } from '../../tokens.ts'
@@ -262,13 +263,7 @@ export const exchange: CheckDefinition[] = [
         ['that is the first in a browser', signedIn, login],
         ['that begins in a browser with a session', signedIn, login],
         ...(returnTo
-          ? ([
-              [
-                'with a return address',
-                context.browser(),
-                `${login}?${new URLSearchParams({ [returnTo]: page || '/' })}`,
-              ],
-            ] as const)
+          ? ([['with a return address', context.browser(), withQuery(login, { [returnTo]: page || '/' })]] as const)
           : []),
         ...(replica ? ([['at another instance', context.browser(), replica + login]] as const) : []),
       ].map(([way, browser, path]) => [way as string, browser as Browser, path as string])

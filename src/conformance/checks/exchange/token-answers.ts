@@ -9,6 +9,7 @@ import { describePage, expect, expectSignedIn, expectWithFix, fail } from '../..
 import type { RuleId } from '../../rules/rules.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
 import { isBareFailure } from '../../steps/page-content.ts'
+import { isCall } from '../../steps/renewals.ts'
 import { asksToSignIn, requireFaultyExchange, visitPage } from '../../steps/sessions.ts'
 import { cookiesOf, wrongAgeOf } from '../../steps/set-cookies.ts'
 import { orderTokenResponse } from '../../steps/token-responses.ts'
@@ -403,7 +404,7 @@ export const tokenAnswers: CheckDefinition[] = [
       if (!isSignedIn && !context.arrived('api', 'refresh').some(({ response }) => response.status < 400)) return
       await context.pause(1200)
       const { steps } = await visitPage(context, browser)
-      const isStillIn = steps.some(({ kind, response }) => kind === 'api' && response.status < 400)
+      const isStillIn = steps.some(isCall)
       const renewals = context.arrived('refresh')
       expect(
         isStillIn && renewals.length === 0,

@@ -4,6 +4,7 @@ import type { Browser } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable, passNotApplicable, Undecided } from '../../check.ts'
 import { type CheckContext, readStart } from '../../context.ts'
 import { expect, setCookiesOf } from '../../findings.ts'
+import { withQuery } from '../../steps/addresses.ts'
 import { filledFields, openEditForm, openWithApplication, ownForm, sendForm } from '../../steps/application-pages.ts'
 import { credentialsOf, makeApplication } from '../../steps/applications.ts'
 import { beginLogin, cookieHeader, followCallback, noNavigations, typedAddress } from '../../steps/callback.ts'
@@ -399,13 +400,13 @@ export const log: CheckDefinition[] = [
       for (const lineBreak of ['%0d%0a', '%0a', '%0d', '%250d%250a'])
         for (const path of [
           `/nowhere${lineBreak}${mark}`,
-          ...pages.flatMap(path => [`${path}/${lineBreak}${mark}`, `${path}?x=${lineBreak}${mark}`]),
+          ...pages.flatMap(path => [`${path}/${lineBreak}${mark}`, withQuery(path, `x=${lineBreak}${mark}`)]),
           `/?x=${lineBreak}${mark}`,
-          `${login}?x=${lineBreak}${mark}`,
-          `${login}?${returnTo || 'returnTo'}=/${lineBreak}${mark}`,
-          `${callback}?state=${lineBreak}${mark}`,
-          `${callback}?error=x&error_description=${lineBreak}${mark}`,
-          `${callback}?${lineBreak}${mark}=x`,
+          withQuery(login, `x=${lineBreak}${mark}`),
+          withQuery(login, `${returnTo || 'returnTo'}=/${lineBreak}${mark}`),
+          withQuery(callback, `state=${lineBreak}${mark}`),
+          withQuery(callback, `error=x&error_description=${lineBreak}${mark}`),
+          withQuery(callback, `${lineBreak}${mark}=x`),
         ])
           await context.request(path, {
             headers: {
@@ -425,7 +426,10 @@ export const log: CheckDefinition[] = [
       // A client may log the return address to which it sends the visitor after the login.
       for (const lineBreak of returnTo ? ['%0d%0a', '%0a'] : []) {
         const browser = context.browser()
-        const begun = await context.visitUntilPortal(browser, `${login}?${returnTo}=/nowhere${lineBreak}${mark}`)
+        const begun = await context.visitUntilPortal(
+          browser,
+          withQuery(login, `${returnTo}=/nowhere${lineBreak}${mark}`),
+        )
         if (begun.stoppedAt === undefined) continue
         await followCallback(context, browser, await context.authorize(readStart(begun)))
       }

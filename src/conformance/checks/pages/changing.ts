@@ -24,7 +24,6 @@ import {
 import { redirectUri } from '../../steps/applications.ts'
 import { findCreateForm, forge, replaceId, textFieldsOf, withoutHidden } from '../../steps/create-form.ts'
 import { runsScript } from '../../steps/page-content.ts'
-import { isSame } from '../../steps/sign-out.ts'
 import { isCallWithToken } from '../../tokens.ts'
 
 const needs: Check['needs'] = ['page']
@@ -347,9 +346,10 @@ function isAllowed(url: string, userId: string): boolean {
  * address can contain a token.
  */
 function forgeriesOf(form: Form, theirs: Form[]): Form[] {
+  const [path] = form.action.split('?')
   const own =
-    theirs.find(({ action }) => action === form.action) ?? theirs.find(({ action }) => isSame(action, form.action))
-  const bare = { ...withoutHidden(form), action: own?.action ?? form.action.split('?')[0]! }
+    theirs.find(({ action }) => action === form.action) ?? theirs.find(({ action }) => action.split('?')[0] === path)
+  const bare = { ...withoutHidden(form), action: own?.action ?? path! }
   return own ? [bare, forge(own, form)] : [bare]
 }
 

@@ -7,6 +7,7 @@ import type { Form } from '../../browser/form.ts'
 import { type Check, type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { bodyOf, describePage, expect, expectServed, expectWithFix, fail, setCookiesOf } from '../../findings.ts'
+import { leadsTo } from '../../steps/addresses.ts'
 import { filledFields, ownForm, sendForm } from '../../steps/application-pages.ts'
 import { cookieHeader, followCallback, typedAddress } from '../../steps/callback.ts'
 import {
@@ -23,7 +24,6 @@ import { expectTold, sendAfterEndedSession, sendWithoutSession } from '../../ste
 import { credentialSecrets } from '../../steps/leaks.ts'
 import { asksToSignIn } from '../../steps/sessions.ts'
 import { readableTextsIn, readSetCookie } from '../../steps/set-cookies.ts'
-import { isSame } from '../../steps/sign-out.ts'
 import { fieldsOf } from '../../tokens.ts'
 
 const needs: Check['needs'] = ['create', 'page']
@@ -306,7 +306,7 @@ export const creating: CheckDefinition[] = [
         page,
       )
       // Signs in with the link of this page, which may contain a return address.
-      const link = page.links.find(({ url }) => isSame(url, context.url(context.settings.login)))
+      const link = page.links.find(({ url }) => leadsTo(url, context.url(context.settings.login)))
       const start = await context.startLogin(open.browser, link?.url ?? context.settings.login)
       await followCallback(context, open.browser, await context.authorize(start, open.person))
       const later = await open.browser.newTab().visit(context.url(context.settings.create))

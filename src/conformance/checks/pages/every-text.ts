@@ -6,6 +6,7 @@ import type { Form } from '../../browser/form.ts'
 import { type CheckDefinition, NotApplicable, passNotApplicable, passUndecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { expect, headerOf, setCookiesOf } from '../../findings.ts'
+import { withQuery } from '../../steps/addresses.ts'
 import { nameField, openEditForm, openPagesAbout, openWithApplication } from '../../steps/application-pages.ts'
 import { crawl, makeApplication, redirectUri } from '../../steps/applications.ts'
 import { cookieHeader, typedAddress } from '../../steps/callback.ts'
@@ -183,7 +184,6 @@ async function requestWith(
   )
   const all = ['/', login, callback, page, create, logout?.method === 'GET' ? '' : (logout?.path ?? ''), ...own]
   const paths = [...new Set(all.filter(path => path !== ''))]
-  const withQuery = (path: string, query: string) => `${path}${path.includes('?') ? '&' : '?'}${query}`
   const answers: HttpExchange[] = []
   const ask = async (path: string, cookie?: string, kind: Record<string, string> = typedAddress) => {
     const cookies = [cookie, headers.cookie].filter(text => text !== undefined && text !== '').join('; ')

@@ -4,6 +4,7 @@ import type { HttpExchange } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { bodyOf, expect, headerOf, isRedirect, statusOf } from '../../findings.ts'
+import { withQuery } from '../../steps/addresses.ts'
 import { typedAddress } from '../../steps/callback.ts'
 import { isNotFramed } from '../../steps/frames.ts'
 import { otherPortOf } from '../../steps/hosts.ts'
@@ -18,7 +19,7 @@ interface Answers {
 /** Requests public addresses of the client with its own Host, and then with other hosts. */
 async function answersOf({ settings, request }: CheckContext): Promise<Answers> {
   const { client, login, callback, page } = settings
-  const all = ['/', login, `${callback}?code=a&state=b`, page, '/there-is-nothing-here-conformance']
+  const all = ['/', login, withQuery(callback, 'code=a&state=b'), page, '/there-is-nothing-here-conformance']
   const paths = all.filter(path => path !== '')
   const answers: Answers = { own: [], other: [] }
   for (const path of paths) {

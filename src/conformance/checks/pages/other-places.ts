@@ -5,6 +5,7 @@ import { type Check, type CheckDefinition, NotApplicable, passNotApplicable } fr
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect, headerOf, statusOf } from '../../findings.ts'
 import { sendBytes } from '../../raw-connection.ts'
+import { withQuery } from '../../steps/addresses.ts'
 import {
   changesSince,
   filledFields,
@@ -195,7 +196,7 @@ export const otherPlaces: CheckDefinition[] = [
       const cookies = sessions.map(({ browser }) => cookieHeader(context, browser, page))
       for (let round = 0; round < 8; round++) {
         const all = Array.from({ length: 24 }, (_, at) => {
-          const path = [login, page, login, `${callback}?code=a&state=b`][at % 4]!
+          const path = [login, page, login, withQuery(callback, 'code=a&state=b')][at % 4]!
           const headers = { ...typedAddress, ...(path === page && { cookie: cookies[(at >> 2) % cookies.length]! }) }
           return context.request(path, { headers })
         })

@@ -4,6 +4,7 @@ import type { HttpExchange } from '../../browser/browser.ts'
 import type { CheckDefinition } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { bodyOf, expect, headerOf } from '../../findings.ts'
+import { withQuery } from '../../steps/addresses.ts'
 import { ownForm, sendForm } from '../../steps/application-pages.ts'
 import { beginLogin, cookieHeader, navigationHeaders, typedAddress } from '../../steps/callback.ts'
 import { leadsToHost, otherPortOf } from '../../steps/hosts.ts'
@@ -32,7 +33,7 @@ const forwarded = {
  */
 async function visitAll(context: CheckContext, headers: Record<string, string>): Promise<HttpExchange[]> {
   const { login, callback, page, create, logout } = context.settings
-  const paths = ['/', login, `${callback}?code=a&state=b`, page, create, '/there-is-nothing-here-conformance']
+  const paths = ['/', login, withQuery(callback, 'code=a&state=b'), page, create, '/there-is-nothing-here-conformance']
   const known = [...new Set(paths.filter(path => path !== ''))]
   const answers: HttpExchange[] = []
   for (const path of known) answers.push(await context.request(path, { headers: { ...typedAddress, ...headers } }))

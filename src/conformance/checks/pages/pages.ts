@@ -6,6 +6,7 @@ import type { CheckContext } from '../../context.ts'
 import { describePage, expect, expectServed, headerOf, setCookiesOf, statusOf } from '../../findings.ts'
 import type { Person } from '../../platform.ts'
 import type { RuleId } from '../../rules/rules.ts'
+import { withQuery } from '../../steps/addresses.ts'
 import { openPagesAbout, openWithApplication } from '../../steps/application-pages.ts'
 import { crawl, makeApplication } from '../../steps/applications.ts'
 import { cookieHeader, typedAddress } from '../../steps/callback.ts'
@@ -392,7 +393,7 @@ export const pages: CheckDefinition[] = [
         '/there-is-nothing-here-conformance',
         `${context.settings.callback}?code=a&code=b`,
         `${context.settings.callback}?state[a]=b`,
-        `${context.settings.login}?${context.settings.returnTo || 'returnTo'}[a]=b`,
+        withQuery(context.settings.login, `${context.settings.returnTo || 'returnTo'}[a]=b`),
       ]
       for (const path of paths) {
         const answer = await context.request(path, {

@@ -4,6 +4,7 @@ import type { Values } from '../../browser/form.ts'
 import { type Check, type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, fail, statusOf, waitedMs } from '../../findings.ts'
+import { withQuery } from '../../steps/addresses.ts'
 import { filledFields, ownForm } from '../../steps/application-pages.ts'
 import { cookieHeader, typedAddress } from '../../steps/callback.ts'
 import { findCreateForm, type OpenForm, openCreateForm, openFormIn } from '../../steps/create-form.ts'
@@ -265,7 +266,7 @@ export const slowValues: CheckDefinition[] = [
       const send = async (path: string, query: URLSearchParams) => {
         const cookie = path === page ? cookieHeader(context, browser, path) : ''
         const headers = { ...typedAddress, ...(cookie && { cookie }) }
-        return measuredExchange(await context.request(`${path}?${query}`, { headers, timeoutMs: 12_000 }))
+        return measuredExchange(await context.request(withQuery(path, `${query}`), { headers, timeoutMs: 12_000 }))
       }
       const sendPlain = async () => measuredPage(await browser.visit(context.url(login), noRedirects))
       for (const [path, all] of names)

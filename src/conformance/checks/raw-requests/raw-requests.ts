@@ -4,6 +4,7 @@ import type { HttpExchange } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { expect, fail, headerOf } from '../../findings.ts'
+import { withQuery } from '../../steps/addresses.ts'
 import { typedAddress } from '../../steps/callback.ts'
 import { expectOwnStatus, type Odd, requestText, sendOdd } from '../../steps/raw.ts'
 import { bodies } from './bodies.ts'
@@ -62,8 +63,8 @@ const families: {
     requests: context =>
       pathsOf(context).flatMap(path =>
         parameterNames(context).flatMap(name => [
-          get(context, `${path}?${name}=a&${name}=b`),
-          get(context, `${path}?${name}[]=a&${name}[b]=c`),
+          get(context, withQuery(path, `${name}=a&${name}=b`)),
+          get(context, withQuery(path, `${name}[]=a&${name}[b]=c`)),
         ]),
       ),
   },
@@ -118,7 +119,7 @@ const families: {
           }),
           isNoHttp: true,
         },
-        { ...get(context, `${context.settings.login}?x=${'a'.repeat(size)}`), isNoHttp: true },
+        { ...get(context, withQuery(context.settings.login, `x=${'a'.repeat(size)}`)), isNoHttp: true },
       ]),
   },
   {

@@ -7,7 +7,7 @@ import { beginLogin, followCallback } from '../../steps/callback.ts'
 import { renewUnder } from '../../steps/renewals.ts'
 import { revocationSeconds } from '../../steps/revocations.ts'
 import { endToken, renewalIn, shortLifeOrder, visitPage } from '../../steps/sessions.ts'
-import { expectWorkingSignOut, openSignOut } from '../../steps/sign-out.ts'
+import { expectWorkingSignOut, hasSignedOut, openSignOut } from '../../steps/sign-out.ts'
 import { tokensOf } from '../../tokens.ts'
 import { expectPlainRevocation, revokesMore } from './revocation.ts'
 
@@ -145,7 +145,7 @@ export const afterExpiry: CheckDefinition[] = [
         await context.dropFaults()
         const what = faults.map(([name]) => name).join(' and ')
         expect(
-          page.status > 0 && page.status < 400,
+          hasSignedOut(page),
           `The access token had expired, and the check had ordered ${what}. The client answered the sign-out with ${describePage(page)}.`,
           page,
         )

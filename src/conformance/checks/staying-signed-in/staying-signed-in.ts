@@ -2,6 +2,7 @@
 // continue, and in other cases it must end.
 import { type CheckDefinition, Undecided } from '../../check.ts'
 import { describePage, expect, waitedMs } from '../../findings.ts'
+import { leadsTo } from '../../steps/addresses.ts'
 import { followCallback } from '../../steps/callback.ts'
 import { expectCallEnds } from '../../steps/hanging-calls.ts'
 import { asksToSignIn, expiredSession, ownCookies, renewalIn, visitAtOnce, visitPage } from '../../steps/sessions.ts'
@@ -146,9 +147,8 @@ export const stayingSignedIn: CheckDefinition[] = [
       if (!steps.some(({ response }) => response.status === 401))
         throw new Undecided('The client did not call the API.')
       const ways = [...page.links.map(({ url }) => url), ...page.forms.map(({ action }) => action)]
-      const login = new URL(context.url(context.settings.login))
-      const saysSo =
-        page.stoppedAt !== undefined || page.status >= 400 || ways.some(url => new URL(url).pathname === login.pathname)
+      const login = context.url(context.settings.login)
+      const saysSo = page.stoppedAt !== undefined || page.status >= 400 || ways.some(url => leadsTo(url, login))
       expect(saysSo, `The client answered with ${describePage(page)}, which does not offer to sign in.`, page)
     },
   },

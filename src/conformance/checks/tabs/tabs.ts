@@ -6,6 +6,7 @@ import { type CheckDefinition, NotApplicable, ReportedElsewhere, Undecided } fro
 import { type CheckContext, type Start, startIn } from '../../context.ts'
 import { describePage, expect, expectServed, expectSignedIn, fail, setCookiesOf, statusOf } from '../../findings.ts'
 import type { Person } from '../../platform.ts'
+import { withQuery } from '../../steps/addresses.ts'
 import { openPagesAbout, openWithApplication, ownForm, sendForm } from '../../steps/application-pages.ts'
 import { makeApplication } from '../../steps/applications.ts'
 import { beginLogin, errorCallback, followCallback, requireSignedIn } from '../../steps/callback.ts'
@@ -546,7 +547,7 @@ export const tabs: CheckDefinition[] = [
       for (const [at, person] of people.entries()) {
         const browser = context.browser()
         const there = `${page}${page.includes('?') ? '&' : '?'}conformance=${at}`
-        const path = returnTo ? `${login}?${new URLSearchParams({ [returnTo]: there })}` : login
+        const path = returnTo ? withQuery(login, { [returnTo]: there }) : login
         const callback = await context.authorize(await context.startLogin(browser, path), person)
         begun.push({ browser, person, callback, there })
       }
@@ -714,7 +715,13 @@ export const tabs: CheckDefinition[] = [
       const { browser: visitor } = await context.signedIn()
       const { browser, start, callback } = await beginLogin(context)
       const { pathname } = new URL(start.url.searchParams.get('cancel_url') ?? '/', context.settings.client)
-      const paths = ['/', page, '/not-there-conformance', pathname, `${callbackPath}?code=a&state=of-no-login-000`]
+      const paths = [
+        '/',
+        page,
+        '/not-there-conformance',
+        pathname,
+        withQuery(callbackPath, 'code=a&state=of-no-login-000'),
+      ]
       for (const path of paths) {
         await visitor.newTab().visit(context.url(path, replica), context.beforePortal)
         expect(

@@ -1,5 +1,4 @@
 // Says exactly what was wrong with one request, for example which field is missing, or how two addresses differ.
-import { longestCodeSeconds } from '../../store/grants.ts'
 import {
   firstOf,
   identityOf,
@@ -153,6 +152,9 @@ function codeFound(step: RecordedStep, { steps }: Pick<RecordedLogin, 'steps'>):
   return `The code was already used at step ${steps.indexOf(first) + 1}.`
 }
 
+/** The largest value of CODE_SECONDS: an older code has certainly expired. */
+const longestCodeMs = 10 * 60_000
+
 /**
  * Explains why the portal does not know a code or a refresh token that it issued in an earlier step. Steps with a fault
  * do not count, because the fault may have changed the value. Returns undefined for a code that is too new to have
@@ -169,7 +171,7 @@ function forgottenFound(
   if (reason === 'code-unknown') {
     const given = stepWith(({ response }) => response.location, 'code')
     const ageMs = given ? at.getTime() - given.at.getTime() : 0
-    if (!given || ageMs < longestCodeSeconds * 1000) return undefined
+    if (!given || ageMs < longestCodeMs) return undefined
     const issued = `It was issued at step ${steps.indexOf(given) + 1}, ${Math.round(ageMs / 60_000)} minutes earlier.`
     return { found: `The code has expired. ${issued}`, fix: guidanceOf('code-expired').fix }
   }

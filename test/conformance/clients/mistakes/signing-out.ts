@@ -41,6 +41,10 @@ const overriding = (methodOf: (visit: Visit) => unknown): Partial<Behaviour> => 
 /** The token of a sign-out form that is bound to the visitor. */
 const signOutToken = (visit: Visit) => hashOf(`sign out ${correct.readSession(visit)?.visitor}`)
 
+const signedOutAtLogin: Partial<Behaviour> = {
+  signedOut: ({ setCookies }) => ({ status: 303, headers: { location: '/login' }, setCookies }),
+}
+
 export const signingOut: Mistake[] = [
   mistake('sign-out-keeps-the-session', 'logout-ends-session', { endSession: () => {} }),
   mistake('sign-out-keeps-the-refresh-token', 'logout-ends-session', {
@@ -81,6 +85,16 @@ export const signingOut: Mistake[] = [
   mistake('sign-out-from-elsewhere', ['logout-csrf', 'logout-csrf-same-site', 'logout-csrf-old-browser'], {
     isFromHere: visit => visit.url.pathname === '/logout' || correct.isFromHere(visit),
     ...laxSession,
+  }),
+  // The portal signs the visitor in again at once, with a new session.
+  mistake('sign-out-from-elsewhere-leads-to-the-login', ['logout-csrf', 'logout-csrf-same-site'], {
+    isFromHere: visit => visit.url.pathname === '/logout' || correct.isFromHere(visit),
+    ...laxSession,
+    ...signedOutAtLogin,
+  }),
+  mistake('sign-out-by-get-leads-to-the-login', 'logout-not-by-get', {
+    signOutMethods: ['GET', 'POST'],
+    ...signedOutAtLogin,
   }),
   mistake('form-without-a-known-origin-accepted', 'logout-csrf-old-browser', {
     isFromHere: visit => visit.headers.origin === 'null' || correct.isFromHere(visit),

@@ -7,6 +7,7 @@ import {
   beginsAtPage,
   exchangeWith,
   hashOf,
+  headersWith,
   hostOf,
   loginDeletion,
   startWith,
@@ -151,6 +152,14 @@ export const startingALogin: Mistake[] = [
       headers: { ...answer.headers, 'cache-control': 'public, max-age=300' },
     }),
   }),
+  mistake(
+    'login-kept-until-a-date',
+    'start-not-cached',
+    headersWith(({ url }) => {
+      const expires = new Date(Date.now() + 300_000).toUTCString()
+      return url.pathname === '/login' ? { 'cache-control': undefined, expires } : {}
+    }),
+  ),
   mistake('login-without-no-store', 'start-no-store', {
     afterStart: (_visit, answer) => ({ ...answer, headers: { ...answer.headers, 'cache-control': 'private' } }),
   }),

@@ -1,0 +1,19 @@
+// Compares and builds addresses of the client. The paths in the settings can have a query, such as
+// `/index.php?action=login`.
+
+/**
+ * Whether an address has the origin, the path and all parameters of `wanted`. The address may have more parameters, such
+ * as a return address.
+ */
+export function leadsTo(address: string, wanted: string): boolean {
+  const [found, there] = [URL.parse(address), URL.parse(wanted)]
+  if (!found || !there) return false
+  const hasAll = [...there.searchParams].every(([name, value]) => found.searchParams.getAll(name).includes(value))
+  return found.origin === there.origin && found.pathname === there.pathname && hasAll
+}
+
+/** Returns the path with further parameters. A text is added as it is, so it can break the rules of an address. */
+export function withQuery(path: string, query: string | Record<string, string> | URLSearchParams): string {
+  const text = typeof query === 'string' ? query : `${new URLSearchParams(query)}`
+  return `${path}${path.includes('?') ? '&' : '?'}${text}`
+}
