@@ -189,9 +189,9 @@ function judge(error: unknown, check: Check, settings: Settings): CheckOutcome {
  * These values replace the rule, the level and the texts of a check during which the client stopped answering. No
  * request may ever stop the client.
  */
-export const losingTheClient: Pick<Result, 'rule' | 'level' | 'isApart' | 'why' | 'fix'> = {
+export const losingTheClient: Pick<Result, 'rule' | 'level' | 'isUncounted' | 'why' | 'fix'> = {
   rule: 'stays-up',
-  isApart: false,
+  isUncounted: false,
   level: 'MUST',
   why: 'If the client ends, hangs or breaks connections, visitors get no answer.',
   fix: 'Catch every error, give every call a deadline, answer with a page that says what to do, and keep running.',

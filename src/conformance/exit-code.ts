@@ -11,5 +11,5 @@ export function exitCodeOf(
 ): number {
   if (failed.length + nowPassing.length + unknown.length > 0) return 1
   if (results.some(({ isError }) => isError)) return 2
-  return !allowUndecided && results.some(result => countsAsUndecided(result) && !result.isApart) ? 3 : 0
+  return !allowUndecided && results.some(result => countsAsUndecided(result) && !result.isUncounted) ? 3 : 0
 }

@@ -190,7 +190,8 @@ export function nameCause(results: Result[], obstacle: Obstacle): Result[] {
   const failed = (id: string) => results.find(one => one.id === id && one.verdict === 'failed')
   const found = obstacle.causes.map(failed).find(one => one !== undefined)
   const proven = obstacle.isProven ? loginWorks : undefined
-  const cause = proven ?? found ?? notRun.find(one => one === loginWorks) ?? notRun[0]
+  const notBegun = loginWorks?.verdict === 'not run' ? loginWorks : notRun[0]
+  const cause = proven ?? found ?? notBegun
   if (!cause) return results
   const message = hide(obstacle.message)
   return results.map(result => {
@@ -199,7 +200,7 @@ export function nameCause(results: Result[], obstacle: Obstacle): Result[] {
       const reason = `Not run, because of the check ${cause.id}: ${message}`
       return { ...result, verdict: 'not run', reason, notRunBecause: cause.id }
     }
-    const { isApart, ...own } = result
+    const { isUncounted, ...own } = result
     return {
       ...own,
       rule: 'login-works',

@@ -31,7 +31,7 @@ export interface Result {
    * True for a check of advice in a run without --strict. This result is counted separately, and does not change the
    * exit code.
    */
-  isApart?: boolean
+  isUncounted?: boolean
   /** True if the check relies on another check to report why it could not run. */
   isReportedElsewhere?: boolean
   /** If the check was not run: the id of the check that reports the cause. */
@@ -42,7 +42,7 @@ export interface Result {
 export function resultOf(check: Check, settings: Settings, verdict: Verdict, reason = ''): Result {
   const { id, group, title, rule, why, fix } = check
   const { level } = rules[rule]
-  const isApart = level === 'advice' && !settings.isStrict
+  const isUncounted = level === 'advice' && !settings.isStrict
   return {
     id,
     group,
@@ -55,7 +55,7 @@ export function resultOf(check: Check, settings: Settings, verdict: Verdict, rea
     reason,
     evidence: [],
     durationMs: 0,
-    ...(isApart && { isApart }),
+    ...(isUncounted && { isUncounted }),
   }
 }
 

@@ -139,7 +139,7 @@ export async function runChecks(checks: Check[], given: ChecksOptions): Promise<
  * has reported anything (except advice), the verdict of these checks is `undecided`.
  */
 function doubtUnreported(results: Result[]): Result[] {
-  const isReported = results.some(result => isBlamed(result) && !result.isApart)
+  const isReported = results.some(result => isBlamed(result) && !result.isUncounted)
   return results.map(result => {
     if (!result.isReportedElsewhere) return result
     if (isReported) return { ...result, reason: `${result.reason}. Another check reports this` }

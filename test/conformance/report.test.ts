@@ -542,7 +542,7 @@ t.test('if a check of an advice rule is undecided or was not run, the JUnit repo
     id: 'a',
     verdict: 'undecided',
     reason: 'Unclear.',
-    isApart: true,
+    isUncounted: true,
     evidence: [],
     durationMs: 0,
   }

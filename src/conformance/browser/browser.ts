@@ -2,7 +2,7 @@
 // nothing and runs no scripts.
 
 import type { ContentPolicy } from './content-policy.ts'
-import { CookieJar, type Errand } from './cookie-jar.ts'
+import { CookieJar, type RequestKind } from './cookie-jar.ts'
 import { encodeForm } from './encode-form.ts'
 import { type Cause, originHeaders } from './fetch-metadata.ts'
 import type { Button, Form, Values } from './form.ts'
@@ -104,12 +104,12 @@ export function createBrowser(options: Options = {}) {
 
   async function sendOnce(cause: Cause & Pick<Navigation, 'body' | 'contentType'>, extra: Record<string, string>) {
     const url = cause.chain.at(-1)!
-    const errand: Errand = {
+    const kind: RequestKind = {
       isSameSite: !cause.initiator || relate(cause.initiator.origin, url) !== 'cross-site',
       isNavigation: cause.mode === 'navigate',
       method: cause.method,
     }
-    const cookie = cookies.header(url, errand)
+    const cookie = cookies.header(url, kind)
     const headers = {
       ...everyPage,
       ...extra,
@@ -120,7 +120,7 @@ export function createBrowser(options: Options = {}) {
     const startedAt = clock()
     const begun = performance.now()
     const response = await ask(cause.method, url, headers, cause.body, ({ lines, setCookies }) => {
-      for (const line of setCookies) cookies.set(url.href, line, errand)
+      for (const line of setCookies) cookies.set(url.href, line, kind)
       const cleared = lines.get('clear-site-data') ?? ''
       if (/"(cookies|\*)"/.test(cleared) && isTrustworthy(url)) cookies.clearSite(url)
     })

@@ -14,7 +14,7 @@ export interface Cookie extends SetCookie {
 }
 
 /** The facts about a request that decide whether a SameSite cookie is sent. */
-export interface Errand {
+export interface RequestKind {
   /** Whether the page that began the request and the requested address belong to one site. */
   isSameSite: boolean
   /** Whether the request changes the address bar. */
@@ -23,7 +23,7 @@ export interface Errand {
 }
 
 /** The facts for an address that a person typed. */
-const typed: Errand = { isSameSite: true, isNavigation: true, method: 'GET' }
+const typed: RequestKind = { isSameSite: true, isNavigation: true, method: 'GET' }
 
 const laxPostMs = 120_000
 const longestMs = 400 * 86_400_000
@@ -72,11 +72,11 @@ export class CookieJar {
   }
 
   /** Handles a Set-Cookie line in an answer from `url`. Returns whether the browser keeps the cookie. */
-  set(url: string, line: string, errand: Errand = typed): boolean {
+  set(url: string, line: string, kind: RequestKind = typed): boolean {
     const from = new URL(url)
     const parsed = parseSetCookie(line, from)
     if (!parsed) return false
-    if (parsed.sameSite !== 'none' && !errand.isSameSite && !errand.isNavigation) return false
+    if (parsed.sameSite !== 'none' && !kind.isSameSite && !kind.isNavigation) return false
     const now = this.#clock()
     const expiresAt = Math.min(
       parsed.maxAge === undefined ? (parsed.expires ?? Number.POSITIVE_INFINITY) : now + parsed.maxAge * 1000,
@@ -101,8 +101,8 @@ export class CookieJar {
   }
 
   /** Returns the Cookie header of a request, or undefined if the request contains no cookie. */
-  header(url: URL, errand: Errand): string | undefined {
-    const sent = this.#matching(url, errand)
+  header(url: URL, kind: RequestKind): string | undefined {
+    const sent = this.#matching(url, kind)
     const now = this.#clock()
     for (const cookie of sent) cookie.usedAt = now
     return sent.length === 0
@@ -120,7 +120,7 @@ export class CookieJar {
    * Returns the cookies that the browser sends with this request. Cookies with longer paths come first. Cookies with
    * equally long paths stay in the order of their creation.
    */
-  #matching(url: URL, errand: Errand): Cookie[] {
+  #matching(url: URL, kind: RequestKind): Cookie[] {
     const now = this.#clock()
     return this.list()
       .filter(cookie => {
@@ -131,7 +131,7 @@ export class CookieJar {
           isThere &&
           isOnPath(url.pathname, cookie.path) &&
           (!cookie.isSecure || isTrustworthy(url)) &&
-          isSentOn(cookie, errand, now)
+          isSentOn(cookie, kind, now)
         )
       })
       .sort((a, b) => b.path.length - a.path.length)
@@ -147,7 +147,11 @@ export class CookieJar {
   }
 }
 
-function isSentOn({ sameSite, createdAt }: Cookie, { isSameSite, isNavigation, method }: Errand, now: number): boolean {
+function isSentOn(
+  { sameSite, createdAt }: Cookie,
+  { isSameSite, isNavigation, method }: RequestKind,
+  now: number,
+): boolean {
   if (isSameSite || sameSite === 'none') return true
   if (!isNavigation || sameSite === 'strict') return false
   if (method === 'GET' || method === 'HEAD') return true

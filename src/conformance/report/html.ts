@@ -48,7 +48,8 @@ ${adviceLine(results)
   .join('')}
 <p>Suite ${escapeMarkup(version)}, ${startedAt.toISOString().slice(0, 16).replace('T', ' ')} UTC, ${Math.round(durationMs / 1000)} seconds. Each check plays the
 roles of the browser and the platform, and judges the requests and answers of the client. A client that breaks a MUST fails, and a
-client that breaks a SHOULD gets a warning; with --strict both fail. Advice is counted separately. Each finding says why it matters, and names
+client that breaks a SHOULD gets a warning. Advice is counted separately. With --strict, a client that breaks a SHOULD or
+does not follow advice fails as well. Each finding says why it matters, and names
 its rule. This report shows a hash in place of each secret. Equal hashes mean equal values.</p>
 ${whatToFix(wrong, open, report)}
 ${advised.length > 0 ? `<h2>Advice</h2>\n${advised.map(result => article(result, report)).join('\n')}` : ''}

@@ -66,7 +66,7 @@ function kindOf(result: Result, report: Report): Kind {
     // Another check reports why this check was not run. If the other check has failed, the run fails anyway, so this
     // check counts as skipped. If the other check is a known failure, this check is an error. A check of advice never
     // changes the exit code.
-    'not run': allowUndecided || result.isApart || outcome.failed.length > 0 ? 'skipped' : 'error',
+    'not run': allowUndecided || result.isUncounted || outcome.failed.length > 0 ? 'skipped' : 'error',
     failed: 'failure',
     'no longer fails': 'failure',
     crashed: 'error',

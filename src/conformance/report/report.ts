@@ -33,9 +33,9 @@ export interface Report {
  */
 export type Standing = Verdict | 'known failure' | 'no longer fails' | 'undecided advice' | 'crashed'
 
-export function standingOf({ id, verdict, isError, isApart }: Result, { outcome, expected }: Report): Standing {
+export function standingOf({ id, verdict, isError, isUncounted }: Result, { outcome, expected }: Report): Standing {
   if (isError) return 'crashed'
-  if (isApart && verdict === 'undecided') return 'undecided advice'
+  if (isUncounted && verdict === 'undecided') return 'undecided advice'
   if (verdict === 'failed' && expected.has(id)) return 'known failure'
   return outcome.nowPassing.includes(id) ? 'no longer fails' : verdict
 }
@@ -62,7 +62,7 @@ const order: Verdict[] = ['passed', 'failed', 'warned', 'not applicable', 'undec
  */
 export function countLine(results: Result[], known: Iterable<string> = [], isShort = false): string {
   const ids = new Set(known)
-  const own = results.filter(({ isApart }) => !isApart)
+  const own = results.filter(({ isUncounted }) => !isUncounted)
   const counted = own.filter(({ id, verdict }) => !(verdict === 'failed' && ids.has(id)))
   const isKnown = own.length - counted.length
   const counts = order
@@ -76,7 +76,7 @@ export function countLine(results: Result[], known: Iterable<string> = [], isSho
  * Returns the line for checks of advice, which are counted separately. Returns no line if the run has no such checks.
  */
 export function adviceLine(results: Result[]): string[] {
-  const own = results.filter(({ isApart }) => isApart)
+  const own = results.filter(({ isUncounted }) => isUncounted)
   const count = (verdict: Verdict) => own.filter(result => countedAs(result) === verdict).length
   if (own.length === 0) return []
   return [

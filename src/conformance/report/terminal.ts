@@ -103,7 +103,7 @@ function summaryOf(report: Report, most: number): string[] {
       named(results.filter(({ isError }) => isError)),
       most,
     ),
-    ...listSome('Undecided', named(of('undecided').filter(({ isApart }) => !isApart)), most),
+    ...listSome('Undecided', named(of('undecided').filter(({ isUncounted }) => !isUncounted)), most),
     ...listSome('Not run, and counted as undecided', notRunLines(results), most),
     ...listSome('Not applicable', countReasons(of('not applicable')), most),
   )

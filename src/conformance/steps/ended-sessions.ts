@@ -1,7 +1,7 @@
 // Sends forms after the session has ended, signs in again, and finds out whether the typed text is lost.
 import type { Browser, Page, StopOptions } from '../browser/browser.ts'
 import type { Link } from '../browser/page.ts'
-import { NotApplicable, Undecided } from '../check.ts'
+import { ReportedElsewhere, Undecided } from '../check.ts'
 import type { CheckContext } from '../context.ts'
 import { describePage, expect, expectServed, failWithFix } from '../findings.ts'
 import { leadsTo } from './addresses.ts'
@@ -18,8 +18,7 @@ export async function sendWithoutSession(context: CheckContext, open: OpenForm, 
   expireCookies(context, open.browser)
   const page = await open.browser.submit(open.page, open.form, open.values, stop)
   expectServed(page, `The form was answered with ${describePage(page)}.`)
-  if ((await created(context, open.person)).length > 0)
-    throw new NotApplicable('the form created an application. The check `create-no-session` reports this')
+  if ((await created(context, open.person)).length > 0) throw new ReportedElsewhere('the form created an application')
   return page
 }
 
@@ -36,8 +35,7 @@ export async function sendAfterEndedSession(context: CheckContext, open: OpenFor
   await context.dropFaults()
   if (!isMet) throw noCreation()
   expectServed(page, `The form was answered with ${describePage(page)}.`)
-  if ((await created(context, open.person)).length > 0)
-    throw new NotApplicable('the form created an application. The check `create-session-ended-at-portal` reports this')
+  if ((await created(context, open.person)).length > 0) throw new ReportedElsewhere('the form created an application')
   return page
 }
 

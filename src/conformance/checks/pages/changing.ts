@@ -2,7 +2,7 @@
 // or remove it.
 import type { Page } from '../../browser/browser.ts'
 import type { Form } from '../../browser/form.ts'
-import { type Check, type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
+import { type Check, type CheckDefinition, NotApplicable, ReportedElsewhere, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect, expectServed } from '../../findings.ts'
 import type { Person } from '../../platform.ts'
@@ -151,8 +151,7 @@ export const changing: CheckDefinition[] = [
     needs,
     async run(context) {
       const { earlier, answer, stored, first, second, typed } = await saveTwice(context)
-      if (stored !== first)
-        throw new NotApplicable('the later form overwrites the earlier change. The check `edit-overtaken` reports this')
+      if (stored !== first) throw new ReportedElsewhere('the later form overwrites the earlier change')
       const isRedirected = answer.trail.length > 1
       const kept = [answer.body, ...answer.forms.flatMap(({ fields }) => fields.map(([, value]) => value))]
       const lost = typed.find(one => !kept.some(text => text.includes(one)))

@@ -4,7 +4,7 @@ import { guidanceOf } from '../../../sandbox/lab/explain/guidance.ts'
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import type { Page } from '../../browser/browser.ts'
 import type { Form } from '../../browser/form.ts'
-import { type Check, type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
+import { type Check, type CheckDefinition, NotApplicable, ReportedElsewhere, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { bodyOf, describePage, expect, expectServed, expectWithFix, fail, setCookiesOf } from '../../findings.ts'
 import { leadsTo } from '../../steps/addresses.ts'
@@ -211,9 +211,7 @@ export const creating: CheckDefinition[] = [
       const page = await submitCreate(context, open)
       const secret = secretOf(await created(context, open.person))
       if (!page.body.includes(secret))
-        throw new NotApplicable(
-          'the page that follows the form does not show the secret. The check `create-shows-secret` reports this',
-        )
+        throw new ReportedElsewhere('the page that follows the form does not show the secret')
       for (let visit = 0; visit < 2; visit++) {
         const later = await open.browser.newTab().visit(page.url)
         expect(!later.body.includes(secret), 'A later visit shows the secret again.', later)

@@ -5,7 +5,14 @@ import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import { type Browser, noRedirects, type Page } from '../../browser/browser.ts'
 import type { Form } from '../../browser/form.ts'
 import { attribute, type Element, parsePage } from '../../browser/html.ts'
-import { type Check, type CheckDefinition, NotApplicable, passNotApplicable, Undecided } from '../../check.ts'
+import {
+  type Check,
+  type CheckDefinition,
+  NotApplicable,
+  passNotApplicable,
+  ReportedElsewhere,
+  Undecided,
+} from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect, expectWithFix, fail, isPlatformCall } from '../../findings.ts'
 import type { Person } from '../../platform.ts'
@@ -362,9 +369,7 @@ export const formHandling: CheckDefinition[] = [
       if (steps.length === 0) throw noCreation()
       const secret = secretOf(steps)
       if (!page.body.includes(secret))
-        throw new NotApplicable(
-          'the page that follows the form does not show the secret. The check `create-shows-secret` reports this',
-        )
+        throw new ReportedElsewhere('the page that follows the form does not show the secret')
       const id = String(jsonOf(steps[0]!)['@id'])
       const later = [
         await open.browser.newTab().visit(context.url(context.settings.create)),

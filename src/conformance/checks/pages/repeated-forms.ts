@@ -1,7 +1,7 @@
 // Checks with a form that arrives a second time: at another instance of the client, after a restart, or for a new
 // client secret.
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
-import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
+import { type CheckDefinition, NotApplicable, ReportedElsewhere, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect, expectServed } from '../../findings.ts'
 import { type ApplicationForm, changesSince, ownForm, sendForm, typedInto } from '../../steps/application-pages.ts'
@@ -38,9 +38,7 @@ export const repeatedForms: CheckDefinition[] = [
       const fresh = await openFormIn(context, open.browser.newTab(), open.person)
       await sendForm(context, fresh.browser, formAtReplica(context, fresh), ownForm(context))
       if ((await created(context, open.person)).length !== 2)
-        throw new NotApplicable(
-          'the other instance accepts no form of the first instance. The check `replica-form` reports this',
-        )
+        throw new ReportedElsewhere('the other instance accepts no form of the first instance')
     },
   },
   {

@@ -1,7 +1,7 @@
 // Checks which values the form for changes saves: a value that somebody else has changed in the meantime, a value that
 // the form could not show, and a value that the visitor has emptied.
 import type { Form, Values } from '../../browser/form.ts'
-import { type Check, type CheckDefinition, NotApplicable } from '../../check.ts'
+import { type Check, type CheckDefinition, NotApplicable, ReportedElsewhere } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect } from '../../findings.ts'
 import {
@@ -182,12 +182,11 @@ export const savedValues: CheckDefinition[] = [
       const { answer, stored } = await saveForm(context, application, old, {
         [description ?? nameField(old.form)]: typed,
       })
-      if (stored[field] !== others)
-        throw new NotApplicable('the form overwrites the other change. The check `edit-overtaken` reports this')
+      if (stored[field] !== others) throw new ReportedElsewhere('the form overwrites the other change')
       await requireWorkingEditForm(context, application)
       const shown = [answer.body, ...answer.forms.flatMap(({ fields }) => fields.map(([, value]) => value))]
       if (!shown.some(text => text.includes(typed)))
-        throw new NotApplicable('the page does not show the typed value. The check `edit-overtaken-kept` reports this')
+        throw new ReportedElsewhere('the page does not show the typed value')
       expect(
         shown.some(text => text.includes(others)),
         `Somebody else changed the ${field} to “${others}”, and the visitor then typed “${typed}”. The client refused the form and answered with ${describePage(answer)}. This page does not show the value “${others}”.`,

@@ -1,7 +1,7 @@
 // Checks that the client stores the new tokens of a renewal even if its answer to the visitor is an error page or a
 // refused form.
 import { noRedirects } from '../../browser/browser.ts'
-import { type CheckDefinition, NotApplicable } from '../../check.ts'
+import { type CheckDefinition, NotApplicable, ReportedElsewhere } from '../../check.ts'
 import { describePage } from '../../findings.ts'
 import {
   changeName,
@@ -132,7 +132,7 @@ export const deliveredWithErrors: CheckDefinition[] = [
         throw new NotApplicable(`the client does not renew for the form, and answers with ${describePage(answer)}`)
       await expectNewToken(context, browser, grantedIn(renewal))
       if ((await readName(context, application)) === typedName)
-        throw new NotApplicable('the form overwrites the other change. The check `edit-overtaken` reports this')
+        throw new ReportedElsewhere('the form overwrites the other change')
     },
   },
 ]

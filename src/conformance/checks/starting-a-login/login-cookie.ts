@@ -79,7 +79,7 @@ const rows: {
  */
 const shortestLogin = 120
 
-const cookiesOf = (answers: HttpExchange[]) =>
+const cookiesSetIn = (answers: HttpExchange[]) =>
   answers
     .flatMap(setCookiesOf)
     .map(readSetCookie)
@@ -93,13 +93,13 @@ const attributes = rows.map(({ id, title, rule, why, fix, isRight, found }) => (
   fix,
   async run(context: CheckContext) {
     const [plain, ...others] = await startsOfStrangers(context)
-    const cookies = cookiesOf(plain!.start.page.trail)
+    const cookies = cookiesSetIn(plain!.start.page.trail)
     if (cookies.length === 0) throw new NotApplicable('the login path sets no cookie')
     // If a login begins in another way, for example at the page behind the login, an earlier answer can set a cookie
     // that does not belong to the login. For such a login, the check looks only at the last answer.
     for (const login of [plain!, ...others]) {
       const answers = login === plain ? login.start.page.trail : [lastAnswer(login)]
-      const wrong = cookiesOf(answers).filter(cookie => !isRight(cookie))
+      const wrong = cookiesSetIn(answers).filter(cookie => !isRight(cookie))
       const own = id === 'short' ? await withoutSessionIds(context, wrong) : wrong
       if (own.length === 0 || (await worksWithout(context, login, own))) continue
       const way = login === plain ? '' : `For the login that began ${login.way}: `
@@ -128,7 +128,7 @@ async function withoutSessionIds(context: CheckContext, cookies: ReadCookie[]): 
   const { browser, start, callback } = await beginLogin(context)
   const landed = await followCallback(context, browser, callback, context.beforePortal)
   const answers = landed.trail.flatMap(setCookiesOf).map(readSetCookie)
-  const kept = cookiesOf(start.page.trail).filter(
+  const kept = cookiesSetIn(start.page.trail).filter(
     ({ name }) => !answers.some(cookie => cookie.name === name && cookie.isDeletion),
   )
   return cookies.filter(({ name }) => !kept.some(cookie => cookie.name === name))
@@ -144,7 +144,7 @@ export const loginCookie: CheckDefinition[] = [
     fix: 'Set Max-Age=600.',
     async run(context) {
       const { page } = await context.startLogin(context.browser())
-      const endless = cookiesOf(page.trail).filter(({ maxAge }) => maxAge === undefined)
+      const endless = cookiesSetIn(page.trail).filter(({ maxAge }) => maxAge === undefined)
       for (const { name } of await withoutSessionIds(context, endless))
         fail(`The cookie ${name} of the login has neither Max-Age nor Expires.`, ...page.trail.slice(-1))
     },
@@ -157,11 +157,11 @@ export const loginCookie: CheckDefinition[] = [
     fix: 'Set Max-Age=600. Check the unit: Max-Age is in seconds, but the functions of some frameworks expect milliseconds.',
     async run(context) {
       const { page } = await context.startLogin(context.browser())
-      const short = cookiesOf(page.trail).filter(({ maxAge }) => maxAge !== undefined && maxAge < shortestLogin)
+      const short = cookiesSetIn(page.trail).filter(({ maxAge }) => maxAge !== undefined && maxAge < shortestLogin)
       for (const { name, maxAge } of short) {
         const { browser, start, callback } = await beginLogin(context)
         // The name of the cookie may differ from login to login, so the check finds the cookies by their lifetime.
-        const gone = cookiesOf(start.page.trail).filter(cookie => (cookie.maxAge ?? shortestLogin) < shortestLogin)
+        const gone = cookiesSetIn(start.page.trail).filter(cookie => (cookie.maxAge ?? shortestLogin) < shortestLogin)
         for (const cookie of gone) browser.cookies.delete(cookie.name)
         const known = context.arrived('exchange').length
         await followCallback(context, browser, callback)

@@ -66,11 +66,11 @@ async function expectSameAddresses(context: CheckContext, headers: Record<string
     exchange,
   )
   // Leaves out the query, because the query of cancel_url may contain the state of the login.
-  const addressOf = (start: URL, name: string) => start.searchParams.get(name)?.replace(/[?#].*$/s, '')
+  const addressIn = (start: URL, name: string) => start.searchParams.get(name)?.replace(/[?#].*$/s, '')
   for (const name of ['redirect_uri', 'cancel_url'])
     expect(
-      addressOf(url, name) === addressOf(plain, name),
-      `A request with the header "${sent}" begins a login with the ${name} ${addressOf(url, name)}. Without this header, the ${name} is ${addressOf(plain, name)}.`,
+      addressIn(url, name) === addressIn(plain, name),
+      `A request with the header "${sent}" begins a login with the ${name} ${addressIn(url, name)}. Without this header, the ${name} is ${addressIn(plain, name)}.`,
       exchange,
     )
 }

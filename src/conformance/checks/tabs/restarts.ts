@@ -1,6 +1,6 @@
 // Checks with a client that restarts, with the same settings or with other settings.
 import { randomUUID } from 'node:crypto'
-import { type CheckDefinition, NotApplicable } from '../../check.ts'
+import { type CheckDefinition, NotApplicable, ReportedElsewhere } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect, fail, failWithFix } from '../../findings.ts'
 import { otherLoopback } from '../../other-site.ts'
@@ -79,7 +79,7 @@ export const restarts: CheckDefinition[] = [
       const open = await openCreateForm(context)
       await context.clientProcess!.restart()
       if (!(await context.isSignedIn(open.browser.copy())))
-        throw new NotApplicable('the session does not survive the restart. The check `restart-session` reports this')
+        throw new ReportedElsewhere('the session does not survive the restart')
       const page = await open.browser.submit(open.page, open.form, open.values)
       if ((await created(context, open.person)).length === 1) return
       await submitCreate(context, await openFormIn(context, open.browser, open.person))

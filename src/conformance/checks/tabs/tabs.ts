@@ -790,9 +790,7 @@ export const tabs: CheckDefinition[] = [
       const shown = await submitCreate(context, plain)
       const last = (await created(context, plain.person)).slice(-1)
       if (!shown.body.includes(secretOf(last)))
-        throw new NotApplicable(
-          'the page that follows the form does not show the secret. The check `create-shows-secret` reports this',
-        )
+        throw new ReportedElsewhere('the page that follows the form does not show the secret')
       fail('The page of the other instance does not show the secret.', page)
     },
   },
