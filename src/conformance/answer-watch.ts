@@ -23,6 +23,7 @@ export type AnswerTrait =
   | 'kept with a cookie'
   | 'weak cookie'
   | 'kept with data'
+  | 'other visitor'
   | 'cors'
   | 'inside'
   | 'version'
@@ -59,7 +60,8 @@ const shortestSecret = 16
 /** A warning that PHP writes into a page. */
 const warning = /(Warning|Notice|Deprecated|Fatal error)(<\/b>)?: .{1,300}? in (<b>)?\/.{1,200}? on line /s
 const uuid = /\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/g
-/** Names of the visitors that the suite creates. */
+/** Names of the visitors that the suite creates. No two visitors have the same first name. */
+const firstName = /\bRobin\d+\b/g
 const nameOfVisitor = /\bRobin\d+\b|\brobin\d+@conformance\.test/
 
 export function watchAnswers(known: Known) {
@@ -136,6 +138,11 @@ export function watchAnswers(known: Known) {
       add('kept with data', exchange, `contains the visitor's data, and Cache-Control is ${control ?? 'missing'}`)
   }
 
+  function noteVisitors(exchange: HttpExchange, visitors: Set<string>): void {
+    const [other] = (bodyOf(exchange).match(firstName) ?? []).filter(name => !visitors.has(name))
+    if (other !== undefined) add('other visitor', exchange, `contains the first name of another visitor, ${other}`)
+  }
+
   function noteRedirect(exchange: HttpExchange, httpExchanges: HttpExchange[]): void {
     const location = headerOf(exchange, 'location')
     if (!isRedirect(exchange) || location === undefined || !URL.canParse(location, exchange.request.url)) return
@@ -176,13 +183,15 @@ export function watchAnswers(known: Known) {
 
     /**
      * Looks at an answer that the client gives to a browser. `httpExchanges`: all requests of the same check so far.
+     * `visitors`: the first names of the visitors of this check.
      */
-    note(exchange: HttpExchange, httpExchanges: HttpExchange[]): void {
+    note(exchange: HttpExchange, httpExchanges: HttpExchange[], visitors: Set<string>): void {
       if (!('status' in exchange.response)) return
       const path = new URL(exchange.request.url).pathname
       noteCookies(exchange, path)
       notePage(exchange, path)
       noteContent(exchange)
+      noteVisitors(exchange, visitors)
       noteRedirect(exchange, httpExchanges)
       noteAddresses(exchange)
     },

@@ -125,7 +125,8 @@ export function createContext({
 
   function noteOfBrowser(exchange: HttpExchange): void {
     note(exchange)
-    if (isOfClient(exchange)) platform.answers.note(exchange, httpExchanges)
+    const visitors = new Set(people.map(({ firstName }) => firstName))
+    if (isOfClient(exchange)) platform.answers.note(exchange, httpExchanges, visitors)
   }
 
   function noteStart(exchange: HttpExchange): void {
@@ -217,6 +218,14 @@ export function createContext({
     /** Returns the visitor of this check. Every call returns the same person. */
     async person(): Promise<Person> {
       return people[0] ?? (await context.otherPerson())
+    },
+
+    /**
+     * Forgets the visitors of this check. The next call of `person` returns a new visitor, and from now on no page may
+     * show the name of an earlier visitor.
+     */
+    forgetPeople(): void {
+      people.length = 0
     },
 
     async otherPerson(): Promise<Person> {

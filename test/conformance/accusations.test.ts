@@ -801,7 +801,7 @@ t.test('run-own-redirects accuses a client only if a request to the client has n
   const isAccused = (...exchanges: HttpExchange[]) => {
     const known = { portalUrl: 'http://127.0.0.1:4000', apiUrl: 'http://127.0.0.1:4001', loginPaths: [], page: '' }
     const watch = watchAnswers({ ...known, clients: [client], privatePaths: [], groupIds: new Set(), otherHosts: [] })
-    watch.note(exchanges[0]!, exchanges)
+    watch.note(exchanges[0]!, exchanges, new Set())
     return watch.first('away') !== undefined
   }
   const answer = exchange(`${client}/callback`)

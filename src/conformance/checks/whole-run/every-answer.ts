@@ -67,6 +67,14 @@ const rows: Row[] = [
     trait: 'kept with data',
   },
   {
+    id: 'run-visitors-apart',
+    title: 'During the whole run, no page shows the name of a visitor to another visitor',
+    rule: 'visitors-apart',
+    why: 'A client that keeps the data of a page in a shared variable shows the data of one visitor to the next visitor, perhaps only if a call fails.',
+    fix: 'Keep the data of a request only in variables of this request. Never change an object that several requests use.',
+    trait: 'other visitor',
+  },
+  {
     id: 'run-no-cors',
     title:
       'During the whole run, no answer has an Access-Control-Allow-Origin header that lets other sites read the answer',

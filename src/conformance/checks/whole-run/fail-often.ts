@@ -12,6 +12,11 @@ import { signOut } from '../../steps/sign-out.ts'
 export async function failOften(context: CheckContext): Promise<void> {
   const { platform, settings } = context
   if (platform.failedOften.isDone) return
+  if (settings.page) {
+    const earlier = await context.signedIn()
+    if (settings.create) await earlier.browser.visit(context.url(settings.create), context.beforePortal)
+    context.forgetPeople()
+  }
   const { browser, callback } = await beginLogin(context)
   const landed = await followCallback(context, browser, callback)
   if (settings.page) {

@@ -1,7 +1,7 @@
 // Clients that leak a secret, or forget a header, only in one special case.
 import { randomInt } from 'node:crypto'
 import { correct } from '../behaviour.ts'
-import { answerWith, hashOf, headersWhere } from '../changes.ts'
+import { answerWith, bodyWith, hashOf, headersWhere } from '../changes.ts'
 import { type Mistake, mistake } from '../mistake.ts'
 import { callApi, callPortal, isRecord } from '../platform.ts'
 import { type Answer, PlatformError, type Visit } from '../visit.ts'
@@ -147,6 +147,14 @@ export const wholeRun: Mistake[] = [
     'run-data-not-kept',
     headersWhere((_, { url }) => url.pathname === '/applications/new', { 'cache-control': 'no-cache' }),
   ),
+  // The first visitor of the run stays on the page.
+  mistake('name-of-the-first-visitor-kept', 'run-visitors-apart', {
+    ...bodyWith((body, { memory }) => {
+      const [name] = /\bRobin\d+/.exec(body) ?? []
+      if (name && !memory.has('first')) memory.set('first', name)
+      return name ? `${body}<!-- ${memory.get('first')} -->` : body
+    }),
+  }),
   mistake(
     'page-of-a-failed-login-readable-by-every-site',
     'run-no-cors',
