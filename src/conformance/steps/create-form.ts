@@ -7,6 +7,7 @@ import { ReportedElsewhere, Undecided } from '../check.ts'
 import type { CheckContext } from '../context.ts'
 import { describePage } from '../findings.ts'
 import type { Person } from '../platform.ts'
+import { fieldsOf } from '../tokens.ts'
 import { filledFields } from './application-pages.ts'
 import { credentialsOf } from './applications.ts'
 
@@ -60,7 +61,8 @@ export function findCreateForm({ forms }: Pick<Page, 'forms'>): Form | undefined
   )
 }
 
-function fill({ controls }: Form, person: Person, name: string): Values {
+/** Returns a value for each field of the form that a person would fill in. */
+export function fill({ controls }: Form, person: Person, name = newName()): Values {
   const wanted: [RegExp[], string][] = [
     [[/^name$/i, /name/i], name],
     [[/^redirect_?uris?$/i, /redirect_?uri/i], 'https://created.example/callback'],
@@ -170,6 +172,12 @@ export async function attackersForm(context: CheckContext, { form, person }: Ope
 /** Whether this is the Create call, whatever the API answered. */
 export const isCreation = ({ request }: LabStep): boolean =>
   request.method === 'POST' && request.url.split('?')[0] === '/apps/v1'
+
+/** Returns the fields of the application in a call that creates it. */
+export function dataOf(step: LabStep): Record<string, unknown> {
+  const body = fieldsOf(step)
+  return (typeof body.data === 'object' && body.data !== null ? body.data : body) as Record<string, unknown>
+}
 
 /** Returns the API calls that created an application for this person. */
 export async function created(context: CheckContext, person: Person): Promise<LabStep[]> {

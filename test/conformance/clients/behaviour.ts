@@ -4,6 +4,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import type { Server, ServerOptions, ServerResponse } from 'node:http'
 import { type Application, type Group, goOn, page } from './pages.ts'
 import { type Call, call, callApi, callPortal, isRecord } from './platform.ts'
+import { cookieOf } from './requests.ts'
 import { seal, unseal } from './seal.ts'
 import {
   type Answer,
@@ -405,10 +406,14 @@ export const correct = {
   /** Whether this visitor created the application. Another visitor must not see its secret. */
   isHandOverOf: (made: Record<string, unknown>, visitor: string): boolean => made.visitor === visitor,
   created: (visit: Visit, text: unknown, visitor: string): Answer => {
-    visit.behaviour.setCookie(
+    const { behaviour } = visit
+    // Another tab may have created an application whose secret no page has shown yet.
+    const waiting = behaviour.unseal(visit, '__Host-made', cookieOf(visit, '__Host-made') ?? '')
+    const isOwn = isRecord(waiting) && behaviour.isHandOverOf(waiting, visitor)
+    behaviour.setCookie(
       visit,
       '__Host-made',
-      { text, visitor },
+      { text: isOwn ? `${waiting.text} ${text}` : text, visitor },
       'Path=/; HttpOnly; Secure; SameSite=Strict; Max-Age=60',
     )
     return { status: 303, headers: { location: '/applications' } }

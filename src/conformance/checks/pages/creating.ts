@@ -2,7 +2,7 @@
 // only one application, and only for the visitor who opened the form.
 import { guidanceOf } from '../../../sandbox/lab/explain/guidance.ts'
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
-import type { Page } from '../../browser/browser.ts'
+import { type Browser, noRedirects, type Page } from '../../browser/browser.ts'
 import type { Form } from '../../browser/form.ts'
 import { type Check, type CheckDefinition, NotApplicable, ReportedElsewhere, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
@@ -16,6 +16,7 @@ import {
   isCreation,
   noCreation,
   openCreateForm,
+  openFormIn,
   secretOf,
   submitCreate,
   withoutHidden,
@@ -216,6 +217,36 @@ export const creating: CheckDefinition[] = [
         const later = await open.browser.newTab().visit(page.url)
         expect(!later.body.includes(secret), 'A later visit shows the secret again.', later)
       }
+    },
+  },
+  {
+    id: 'create-secrets-of-two-tabs',
+    title:
+      'If a visitor creates applications in two tabs at the same time, the next pages show the secrets of both applications',
+    rule: 'secret-shown',
+    why: 'The second form can arrive before the first tab opens the next page. If the client keeps only one secret for the next page, the first secret is lost, and the API never shows it again.',
+    fix: 'When you keep a secret for the next page, do not replace a secret that no page has shown yet. Show the new secret in the answer to the form instead.',
+    needs,
+    async run(context) {
+      const { browser, person } = await context.signedIn()
+      const open = [await openFormIn(context, browser, person), await openFormIn(context, browser.newTab(), person)]
+      const answers: { tab: Browser; answer: Page }[] = []
+      for (const { browser: tab, page, form, values } of open)
+        answers.push({ tab, answer: await tab.submit(page, form, values, noRedirects) })
+      const creations = await created(context, person)
+      if (creations.length < 2) throw noCreation()
+      const pages: Page[] = []
+      for (const { tab, answer } of answers)
+        pages.push(answer.stoppedAt === undefined ? answer : await tab.goOn(answer))
+      const shown = pages.flatMap(({ trail }) => trail.map(bodyOf)).join('\n')
+      const lost = creations.filter(creation => !shown.includes(secretOf([creation])))
+      if (lost.length === creations.length)
+        throw new ReportedElsewhere('the page that follows the form does not show the secret')
+      expect(
+        lost.length === 0,
+        `The client shows only the secret of the ${lost[0] === creations[0] ? 'second' : 'first'} application.`,
+        ...pages,
+      )
     },
   },
   {

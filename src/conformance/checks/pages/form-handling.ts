@@ -31,6 +31,7 @@ import { applicationName, makeGroup, redirectUri } from '../../steps/application
 import { followCallback } from '../../steps/callback.ts'
 import {
   created,
+  dataOf,
   findCreateForm,
   isCreation,
   noCreation,
@@ -41,17 +42,11 @@ import {
 } from '../../steps/create-form.ts'
 import { openForms, reopen } from '../../steps/every-form.ts'
 import { shownIn } from '../../steps/list-page.ts'
-import { fieldsOf, isRenewal, jsonOf } from '../../tokens.ts'
+import { isRenewal, jsonOf } from '../../tokens.ts'
 
 const needs: Check['needs'] = ['create', 'page']
 
 const fieldOf = ({ values }: OpenForm, pattern: RegExp) => Object.keys(values).find(name => pattern.test(name))
-
-/** Returns the fields of the application in a call that creates it. */
-function dataOf(step: LabStep): Record<string, unknown> {
-  const body = fieldsOf(step)
-  return (typeof body.data === 'object' && body.data !== null ? body.data : body) as Record<string, unknown>
-}
 
 /** The calls with which the client tried to create an application, whatever the API answered. */
 const attempts = (context: CheckContext) => context.arrived('api').filter(isCreation)

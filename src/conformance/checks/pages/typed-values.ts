@@ -6,7 +6,15 @@ import { type Check, type CheckDefinition, NotApplicable } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect } from '../../findings.ts'
 import { makeGroup, shareGroup } from '../../steps/applications.ts'
-import { created, findCreateForm, type OpenForm, openFormIn } from '../../steps/create-form.ts'
+import {
+  created,
+  dataOf,
+  fill,
+  findCreateForm,
+  type OpenForm,
+  openFormIn,
+  submitCreate,
+} from '../../steps/create-form.ts'
 import { runsScript } from '../../steps/page-content.ts'
 
 const needs: Check['needs'] = ['create', 'page']
@@ -159,7 +167,7 @@ export const typedValues: CheckDefinition[] = [
     fix: 'Catch the failure of the call, and show a text field instead of the list.',
     needs,
     async run(context) {
-      const { browser } = await context.signedIn()
+      const { browser, person } = await context.signedIn()
       for (const fault of [
         'groups-503',
         'groups-500',
@@ -181,15 +189,36 @@ export const typedValues: CheckDefinition[] = [
           throw new NotApplicable('the form does not ask the API for groups')
         const form = findCreateForm(page)
         expect(form, `The page, ${describePage(page)}, has no form for a new application.`, page)
-        const isByHand = form.controls.some(
+        const byHand = form.controls.filter(
           ({ name, type, choices }) => /group/i.test(name) && type !== 'hidden' && !choices,
         )
-        expect(
-          isByHand,
-          `When the API answers the call for the groups with the fault ${fault}, the form has no text field for the id of a group.`,
-          page,
-        )
+        const when = `When the API answers the call for the groups with the fault ${fault}`
+        expect(byHand.length > 0, `${when}, the form has no text field for the id of a group.`, page)
+        if (fault === 'groups-503') await expectTypedGroup(context, { browser, person, page, form }, byHand, when)
       }
     },
   },
 ]
+
+/**
+ * Types the id of the visitor's group into the form, and sends the form. Fails if the client does not create the
+ * application in this group, for example because the field is for the name of a new group.
+ */
+async function expectTypedGroup(
+  context: CheckContext,
+  { browser, person, page, form }: Omit<OpenForm, 'values'>,
+  fields: Control[],
+  when: string,
+): Promise<void> {
+  const field = fields.find(({ name }) => /id$/i.test(name)) ?? fields[0]!
+  const others = fields.filter(one => one !== field).map(({ name }) => [name, ''])
+  const values = { ...fill(form, person), ...Object.fromEntries(others), [field.name]: person.groupId }
+  const answer = await browser.submit(page, form, values, context.beforePortal)
+  const [creation] = await created(context, person)
+  if (!creation) await submitCreate(context, await openFormIn(context, browser, person))
+  expect(
+    creation && dataOf(creation).groupId === person.groupId,
+    `${when}, a visitor types the id of a group into the field ${field.name}. The client creates ${creation ? 'the application in another group' : 'nothing'}.`,
+    answer,
+  )
+}

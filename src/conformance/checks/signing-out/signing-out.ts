@@ -250,6 +250,35 @@ export const signingOut: CheckDefinition[] = [
     },
   },
   {
+    id: 'logout-replay-without-refresh-token',
+    title:
+      'If the portal issued no refresh token, nobody can use a copy of the session cookies after a visitor has signed out',
+    rule: 'session-ended-for-all',
+    why: 'A client can end a session on the server only if it also remembers the sessions without a refresh token. In this check, the portal refuses the revocation, so the access token stays valid.',
+    fix: 'End the session on the server, whether it has a refresh token or not.',
+    needs,
+    async run(context) {
+      const isCopySignedIn = async (fault?: string) => {
+        const { browser, callback } = await beginLogin(context)
+        if (fault) await context.order(fault)
+        const landed = await followCallback(context, browser, callback)
+        if (!(await context.isSignedIn(browser)))
+          throw new ReportedElsewhere('without a refresh token, the client does not sign anyone in')
+        const copy = browser.copy()
+        await context.order('revoke-503', { times: 'always' })
+        await expectWorkingSignOut(context, browser, landed)
+        await context.dropFaults()
+        return context.isSignedIn(copy)
+      }
+      if (await isCopySignedIn())
+        throw new NotApplicable('if the portal refuses the revocation, a copy of the cookies works after a sign-out')
+      expect(
+        !(await isCopySignedIn('exchange-refresh-token-missing')),
+        'A browser with the copy of the cookies is still signed in. After a login with a refresh token, such a copy does not work.',
+      )
+    },
+  },
+  {
     id: 'logout-revokes',
     title: 'When a visitor signs out, the client revokes the tokens of the session at the portal',
     rule: 'RF-11',

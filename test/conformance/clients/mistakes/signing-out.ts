@@ -105,6 +105,13 @@ export const signingOut: Mistake[] = [
     isFormOf: () => true,
   }),
   mistake('sign-out-without-revoking', ['logout-revokes', 'logout-replay'], { revokes: false }),
+  mistake('only-sessions-with-a-refresh-token-end-at-the-server', 'logout-replay-without-refresh-token', {
+    ...sessionsAtServer,
+    dropSession(visit) {
+      if (sessionsAtServer.readRefresh(visit)) return sessionsAtServer.dropSession(visit)
+      visit.setCookies.push(`__Host-id=; ${correct.refreshAttributes(0)}`)
+    },
+  }),
   mistake('old-refresh-token-lost-by-a-renewal', 'logout-revokes-kept-token', {
     keepSession(visit, tokens: Tokens) {
       const session = correct.keepSession(visit, tokens)

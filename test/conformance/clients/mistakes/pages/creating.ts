@@ -84,6 +84,9 @@ export const creating: Mistake[] = [
         : body
     }),
   }),
+  mistake('waiting-secret-replaced', 'create-secrets-of-two-tabs', {
+    created: (visit, text, visitor) => correct.created({ ...visit, cookies: [] }, text, visitor),
+  }),
   mistake('secret-in-a-readable-cookie', 'create-secret-cookie-sealed', {
     seal: (visit, name, value) => (name === '__Host-made' ? readable.write(value) : correct.seal(visit, name, value)),
     unseal: (visit, name, text) => (name === '__Host-made' ? readable.read(text) : correct.unseal(visit, name, text)),

@@ -50,6 +50,17 @@ export const typedValues: Mistake[] = [
     },
     ...answerWith((answer, visit) => (visit.body === 'no groups' ? page(visit, 502, 'No groups', '') : answer)),
   }),
+  mistake('only-a-new-group-if-the-list-fails', 'create-without-groups', {
+    async send(visit, request) {
+      const answer = await correct.send(visit, request)
+      if (isOfGroups(request)) visit.memory.set('status', answer[0])
+      return answer
+    },
+    // The visitor can type only the name of a new group. The small client makes no new group, so it creates nothing.
+    ...bodyWith((body, visit) =>
+      Number(visit.memory.get('status')) >= 500 ? body.replace('name="groupId"', 'name="newGroup"') : body,
+    ),
+  }),
   mistake('form-with-an-empty-group-list-after-403', 'create-without-groups', {
     async send(visit, request) {
       const answer = await correct.send(visit, request)
