@@ -589,6 +589,9 @@ export const applications = {
   // Only a SHOULD: a client that shows a new secret in the answer to the form need not keep this secret anywhere.
   'redirect-after-form': should(decision('The client answers a successful form with a redirect, not with a page.')),
   'form-kept': should(decision('The client shows a refused form again with the typed values.')),
+  'forms-work': decision(
+    'While the platform works, the client answers its own form without an error of the server, and the API accepts the call.',
+  ),
   'change-application': decision(
     'When a visitor sends the form for changes, the client makes a call that changes the application at the API. The call contains all redirect URIs of the form, and the default redirect URI that the visitor chose.',
   ),

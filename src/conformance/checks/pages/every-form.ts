@@ -285,6 +285,38 @@ export const everyForm: CheckDefinition[] = [
     },
   },
   {
+    id: 'forms-work',
+    title: 'While the platform works, each form about an application works',
+    rule: 'forms-work',
+    why: 'Many HTTP libraries send a POST without a body with a content type that the API refuses. The form for a new secret then never works, and visitors see an error of the platform.',
+    fix: 'Look at the call in the evidence and at the answer of the API. Send the call as the API expects it.',
+    needs,
+    longestMs: 90_000,
+    async run(context) {
+      const { browser, forms } = await openForms(context)
+      for (const found of forms) {
+        const sent = await sendAgain(context, browser, found)
+        if (!sent) continue
+        const form = `The form to ${shortPath(found.form.action)}`
+        const refused = sent.calls.findLast(({ request }) => request.method !== 'GET')
+        // The visitor may have left a field empty, or somebody else may have changed the application.
+        const isRefused =
+          refused && refused.response.status >= 400 && ![401, 409, 412, 422, 429].includes(refused.response.status)
+        expect(
+          !isRefused,
+          `${form} leads to a call that the API refuses with status ${refused?.response.status}.`,
+          ...(refused ? [refused] : []),
+          sent.page,
+        )
+        expect(
+          sent.page.status > 0 && sent.page.status < 500,
+          `${form} was answered with ${describePage(sent.page)}.`,
+          sent.page,
+        )
+      }
+    },
+  },
+  {
     id: 'forms-redirect',
     title: 'The client answers every successful form with a redirect, and not with a page',
     rule: 'redirect-after-form',

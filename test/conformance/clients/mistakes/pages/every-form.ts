@@ -29,6 +29,18 @@ export const everyForm: Mistake[] = [
       isForm(visit, 'secret') ? page(visit, 200, 'A new secret', '') : correct.created(visit, text, visitor),
     shareCall: (visit, name, act) => (name.startsWith('secret ') ? act() : correct.shareCall(visit, name, act)),
   }),
+  mistake('new-secret-requested-with-a-form', 'forms-work', {
+    send(visit, request) {
+      const headers = { ...request.headers, 'content-type': 'application/x-www-form-urlencoded' }
+      return correct.send(visit, request.url.endsWith('/refreshSecret') ? { ...request, headers } : request)
+    },
+  }),
+  mistake('removal-is-a-crash', 'forms-work', {
+    async aroundRequest(visit, next) {
+      if (isForm(visit, 'remove')) return page(visit, 500, 'An unexpected error', '')
+      return next()
+    },
+  }),
   mistake('new-secret-on-the-page-of-its-form', 'forms-redirect', {
     created: (visit, text, visitor) =>
       isForm(visit, 'secret') ? page(visit, 200, 'A new secret', '') : correct.created(visit, text, visitor),
