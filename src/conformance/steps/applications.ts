@@ -34,18 +34,33 @@ export function requireShown({ platform }: CheckContext, what: string, isThere: 
 export const applicationName = 'Weather of conformance'
 export const redirectUri = 'https://made.example/callback'
 
+interface NewApplication {
+  '@id': string
+  client: { clientSecrets: string[] }
+  tokens: { token: string }[]
+}
+
 /** Creates an application of this person at the API, and returns the id of the application. */
 export async function makeApplication(
   context: CheckContext,
   person: Person,
   fields: Record<string, string> = {},
 ): Promise<string> {
+  return (await createAtApi(context, person, fields))['@id']
+}
+
+/** Creates an application of this person at the API, and returns the answer of the API. */
+export async function createAtApi(
+  context: CheckContext,
+  person: Person,
+  fields: Record<string, string> = {},
+): Promise<NewApplication> {
   const token = await context.platform.tokenOf(person)
   const empty = { description: '', webPageUrl: '', iconUrl: '', privacyPolicyUrl: '', scopes: '', defaultScopes: '' }
   const data = { ...empty, name: applicationName, redirectUris: redirectUri, groupId: person.groupId, ...fields }
   const { statusCode, body } = await context.platform.callApi(token, 'POST', '/apps/v1', data)
   if (statusCode !== 201) throw new Error(`The API did not create the application: ${body}`)
-  return (JSON.parse(body) as { '@id': string })['@id']
+  return JSON.parse(body) as NewApplication
 }
 
 /** Returns the client secrets and the app access tokens in this answer from the API. */

@@ -1,12 +1,14 @@
 // Tests what the client does with texts and headers in the answers to all API calls except the call for the list. Such
 // texts are, for example, secrets that contain markup, and messages about form fields. Also tests whether pages show
 // the messages that libraries write about a failed call.
+import { randomBytes } from 'node:crypto'
 import type { Page } from '../../browser/browser.ts'
-import { type CheckDefinition, NotApplicable, passNotApplicable } from '../../check.ts'
+import { type CheckDefinition, NotApplicable, passNotApplicable, ReportedElsewhere } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
-import { expect } from '../../findings.ts'
+import { bodyOf, expect, fail } from '../../findings.ts'
 import { openPagesAbout, openWithApplication } from '../../steps/application-pages.ts'
-import { openCreateForm, openFormIn } from '../../steps/create-form.ts'
+import { createAtApi } from '../../steps/applications.ts'
+import { isCreation, openCreateForm, openFormIn, secretOf, submitCreate } from '../../steps/create-form.ts'
 import { openForms, sendFormsUnder } from '../../steps/every-form.ts'
 import { expectOwnHeaders, foreignHeaders, foreignHeadersRule } from '../../steps/foreign-headers.ts'
 import { expectAnswer, visitUnder } from '../../steps/list-page.ts'
@@ -64,6 +66,31 @@ export const textsOfCalls: CheckDefinition[] = [
         open && (await sendFormsUnder(context, open, 'answer', { options, at: ['secret'] }).catch(passNotApplicable))
       for (const { page } of sent ?? []) judge(page)
       if (!shown) throw new NotApplicable('no page shows a client id or a secret')
+    },
+  },
+  {
+    id: 'secret-of-long-credentials',
+    title: 'If the access tokens of a new application are long, a page still shows its secret',
+    rule: 'secret-shown',
+    why: 'The platform sets no limit for the length of a token. A cookie that keeps the credentials for the next page can become longer than 4,096 bytes. Browsers silently drop such a cookie, and the API never shows the secret again.',
+    fix: 'If the credentials do not fit into a cookie, show them in the answer to the form.',
+    needs: ['create', 'page'],
+    async run(context) {
+      const open = await openCreateForm(context)
+      const plain = await submitCreate(context, open)
+      const again = await openFormIn(context, open.browser, open.person)
+      // The application exists, so that the client can also read it for the next page.
+      const made = await createAtApi(context, open.person, { name: 'Application with long tokens' })
+      const tokens = made.tokens.map(one => ({ ...one, token: one.token + randomBytes(3000).toString('base64url') }))
+      const options = { status: 201, body: JSON.stringify({ ...made, tokens }), type: json }
+      await context.order('create-answer', { times: 1, options })
+      const page = await again.browser.submit(again.page, again.form, again.values)
+      await context.dropFaults()
+      const [secret = ''] = made.client.clientSecrets
+      if (page.trail.some(one => bodyOf(one).includes(secret))) return
+      const isShown = plain.trail.some(one => bodyOf(one).includes(secretOf(context.arrived('api').filter(isCreation))))
+      if (!isShown) throw new ReportedElsewhere('the page that follows the form does not show the secret')
+      fail('The client created the application, and showed its secret on no page.', page)
     },
   },
   {
