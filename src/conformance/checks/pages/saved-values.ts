@@ -131,6 +131,8 @@ async function openFormWithName(context: CheckContext, application: OwnApplicati
 /** The values of the OAuth client that the form cannot show if the API leaves out `client`. */
 const unshown = {
   redirectUris: `${redirectUri},https://second.example/callback`,
+  // Not the first redirect URI, which some clients send as the default.
+  defaultRedirectUri: 'https://second.example/callback',
   scopes: 'read write',
   defaultScopes: 'read',
 }
@@ -197,7 +199,7 @@ export const savedValues: CheckDefinition[] = [
   {
     id: 'edit-without-client-kept',
     title:
-      'If the API leaves out the field `client` of an application, the form for changes does not change the redirect URIs and scopes of this application',
+      'If the API leaves out the field `client` of an application, the form for changes does not change its redirect URIs, its default redirect URI and its scopes',
     rule: 'unshown-values-kept',
     why: 'Another installation of the platform may leave out this field. The form is then empty where the redirect URIs and scopes should be. If the client sends these empty values, it deletes the scopes, although the visitor only changed the name.',
     fix: 'If the API did not return the value of a field, and the visitor typed nothing into this field, leave it out of the PUT request. The API keeps the value of such a field.',

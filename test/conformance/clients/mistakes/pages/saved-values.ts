@@ -47,6 +47,14 @@ export const savedValues: Mistake[] = [
   mistake('unknown-values-saved-as-empty', 'edit-without-client-kept', {
     knownValues: values => new URLSearchParams(Object.fromEntries(fields.map(name => [name, values.get(name) ?? '']))),
   }),
+  mistake('first-redirect-uri-saved-as-the-default', 'edit-without-client-kept', {
+    changedValues(typed, ...others) {
+      const changed = correct.changedValues(typed, ...others)
+      const [first = ''] = `${typed.get('redirectUris')}`.split(/[\s,]+/)
+      if (!typed.get('defaultRedirectUri') && first) changed.set('defaultRedirectUri', first)
+      return changed
+    },
+  }),
   mistake('empty-fields-not-sent', ['edit-empties-description', 'edit-empties-web-page'], {
     changedValues: typed => new URLSearchParams([...typed].filter(([, value]) => value !== '')),
   }),
