@@ -36,6 +36,11 @@ const parsers: Record<string, (header: string) => [string, string][]> = {
       const [name, value] = pair.split('=')
       return [name!.trim(), value!.trim()]
     }),
+  'no-name': header =>
+    header.split(';').map(pair => {
+      const [, name, value] = /^\s*([^=]+)=?(.*)$/.exec(pair)!
+      return [name!, value!]
+    }),
   prototype(header) {
     const lists: Record<string, string[]> = {}
     for (const [name, value] of correct.readCookies(header)) {
