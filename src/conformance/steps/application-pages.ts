@@ -277,4 +277,5 @@ export const ownForm = ({ settings }: CheckContext): Record<string, string> => (
   'sec-fetch-mode': 'navigate',
   'sec-fetch-dest': 'document',
   'sec-fetch-user': '?1',
+  accept: 'text/html',
 })

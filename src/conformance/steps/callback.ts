@@ -98,6 +98,7 @@ export const typedAddress = {
   'sec-fetch-dest': 'document',
   'sec-fetch-site': 'none',
   'sec-fetch-user': '?1',
+  accept: 'text/html',
 }
 
 /**

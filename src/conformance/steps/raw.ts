@@ -18,7 +18,7 @@ export interface AnswerToOdd extends RawAnswer {
   odd: Odd
 }
 
-const navigation = Object.entries({ ...typedAddress, accept: 'text/html' })
+const navigation = Object.entries(typedAddress)
 
 /** Returns a request as text. The text leaves out headers whose value is undefined. */
 export function requestText(
