@@ -88,7 +88,8 @@ RUN node /build/keep-packages.ts src/client \
 FROM runtime AS client
 COPY --from=client-files /app /app
 EXPOSE 3000
-# The check requests /health/live and not /health/ready, because a container must not restart when the portal is down.
+# The check requests /health/live and not /health/ready, because /health/ready also answers 503 while the client stops
+# and while its product is not ready. A restart does not help then.
 HEALTHCHECK --interval=10s --timeout=3s --start-period=10s --retries=3 \
   CMD ["node", "-e", "fetch('http://127.0.0.1:' + (process.env.PORT || 3000) + '/health/live').then(answer => process.exit(answer.ok ? 0 : 1), () => process.exit(1))"]
 CMD ["src/client/main.ts"]
