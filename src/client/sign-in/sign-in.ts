@@ -149,6 +149,7 @@ export const signIn = fastifyPlugin<SignInOptions>(
       request.receivedAtMs = clock().getTime()
     })
     app.decorateRequest('queuedCookies', undefined)
+    app.decorateRequest('renewal', undefined)
     app.decorateRequest('visitorIfAny', undefined)
     app.decorateRequest('visitor', {
       getter(this: FastifyRequest) {
