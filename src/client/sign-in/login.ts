@@ -240,7 +240,7 @@ export function createLogin({
     countLogin(reply.request, 'login_declined')
     const { web, signIn: texts } = reply.request.texts
     return reply.message({
-      ...texts.declined,
+      ...(login?.connectsFor ? texts.connectionDeclined : texts.declined),
       nextStep: loginAgain(reply.request, login, texts.signIn),
       otherStep: { href: '/', text: web.errorPage.goToStart },
     })
