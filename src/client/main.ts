@@ -46,7 +46,7 @@ export async function start<Product extends object>(
     })
     const limit = limitConnections(config.maxConnections, logger)
     limit(client.server)
-    const metricsServer = await metrics?.listen(host, metricsPort!).catch(error => {
+    const metricsServer = await metrics?.listen(host, metricsPort!, logger).catch(error => {
       throw explain(error, 'METRICS_PORT', host, metricsPort!)
     })
     if (metricsServer) limit(metricsServer)
