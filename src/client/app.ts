@@ -40,7 +40,7 @@ export type ServerOptions = {
   countCall?: CountCall
   /** This signal is aborted when the process receives SIGTERM or SIGINT. */
   draining?: AbortSignal
-  /** How many milliseconds a request may take, including all calls to the portal and the API. The default is 25,000. */
+  /** How many milliseconds all calls of a request to the portal and the API may take. The default is 25,000. */
   requestDeadlineMs?: number
   /** Reads templates again each time they are rendered, for development. */
   reloadTemplates?: boolean
