@@ -18,10 +18,9 @@ export const refuseLongBodies: preValidationHookHandler = (request, _reply, done
  * a body only if there is a session.
  */
 export function hasBodyOtherThanForm(request: FastifyRequest): boolean {
-  const { 'content-type': type = '', 'transfer-encoding': coding } = request.headers
   const length = lengthOf(request)
-  if (coding === undefined && !(length > 0)) return false
-  return !(/^application\/x-www-form-urlencoded\b/i.test(type) && length <= formLimit)
+  if (request.headers['transfer-encoding'] === undefined && !(length > 0)) return false
+  return !(request.mediaType === 'application/x-www-form-urlencoded' && length <= formLimit)
 }
 
 /**
