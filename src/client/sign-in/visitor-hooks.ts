@@ -2,7 +2,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { PublicError } from '../errors.ts'
 import { callContext, countRefresh } from '../operations/request-log.ts'
-import { dropBody, hasBodyOtherThanForm } from '../web/bodies.ts'
+import { dropBody, hasBodyThatNeedsSession } from '../web/bodies.ts'
 import { setCookies } from '../web/cookies.ts'
 import { prefersJson } from '../web/error-pages.ts'
 import { SignInRequired } from './api.ts'
@@ -32,7 +32,7 @@ export function createVisitorHooks({ portal, sessions, visitors, home }: Visitor
    */
   function protect(scope: FastifyInstance): void {
     scope.addHook('onRequest', async (request, reply) => {
-      if (!hasBodyOtherThanForm(request) || sessions.identify(request.cookies).visitor) return
+      if (!hasBodyThatNeedsSession(request) || sessions.identify(request.cookies).visitor) return
       dropBody(request, reply)
       return askToSignIn(request, reply, { portal, home })
     })

@@ -44,6 +44,7 @@ type SessionPayload = {
   renewAt: number
   /** The name of the refresh cookie, without its prefix. */
   refreshCookie?: string | undefined
+  /** The session's `signInEndsAt`. */
   refreshEndsAt: number
   data?: SessionData | undefined
 }
