@@ -51,7 +51,7 @@ export function createMetrics() {
           const text = await registry.metrics()
           response.writeHead(200, { 'content-type': registry.contentType }).end(text)
         } catch (error) {
-          // A metric with an own `collect` function can fail.
+          // A metric with its own `collect` function can fail.
           const { name, message, stack } = error as Error
           log.error({ event: 'metrics_failed', cause: { name, message, stack } })
           response.writeHead(500).end()
