@@ -78,7 +78,7 @@ const clientArrows: [path: string, mayImport: RegExp][] = [
     'web/',
     /^web\/|^(errors|expiring-map|secret|texts|sign-in\/visitor)\.ts$|^operations\/(request-log|connections)\.ts$/,
   ],
-  ['operations/doctor.ts', /^(config|read-settings|settings|upstream)\.ts$|^sign-in\/protocol\//],
+  ['operations/doctor.ts', /^(config|errors|read-settings|settings|upstream)\.ts$|^sign-in\/protocol\//],
   ['operations/', /^operations\/|^(config|upstream)\.ts$/],
   ['upstream.ts', /^(errors|texts)\.ts$/],
   ['errors.ts', /^texts\.ts$/],

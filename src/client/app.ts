@@ -1,7 +1,6 @@
 // Builds the client's Fastify server. buildServer registers the plugins, the hooks, the login routes, the health checks
 // and the start page. buildClient calls buildServer and adds the product: the pages that require a session. Comments
 // that begin with "Yours:" mark what you replace in your own client.
-import AjvCompiler from '@fastify/ajv-compiler'
 import fastifyCookie from '@fastify/cookie'
 import fastifyFormbody from '@fastify/formbody'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest, LogController } from 'fastify'
@@ -21,6 +20,7 @@ import { startTexts } from './start-texts.ts'
 import { createTexts, type SomeTexts, type Texts } from './texts.ts'
 import { type CountCall, createDispatcher, createUpstream } from './upstream.ts'
 import { upstreamTexts } from './upstream-texts.ts'
+import { ajvOptions, buildValidator } from './web/ajv.ts'
 import { formLimit, refuseLongBodies } from './web/bodies.ts'
 import { createClientErrorHandler, createErrorHandler, createNotFoundHandler } from './web/error-pages.ts'
 import { forms } from './web/forms.ts'
@@ -40,14 +40,11 @@ export type ServerOptions = {
   countCall?: CountCall
   /** This signal is aborted when the process receives SIGTERM or SIGINT. */
   draining?: AbortSignal
-  /** How many milliseconds a request may take, including all calls to the portal and the API. The default is 25,000. */
+  /** How many milliseconds all calls of a request to the portal and the API may take. The default is 25,000. */
   requestDeadlineMs?: number
   /** Reads templates again each time they are rendered, for development. */
   reloadTemplates?: boolean
 }
-
-/** All servers of a process share the compiled schemas: tests start many servers, and compiling takes time. */
-const buildValidator = AjvCompiler()
 
 // Yours: the name of this site and its pages. To run your own code when a visitor signs in, signs out or makes a
 // connection, pass the functions `afterSignIn`, `loadSessionData`, `beforeSignOut` and `onConnected` to buildServer, in
@@ -124,9 +121,7 @@ export async function buildServer(config: Config, options: ServerOptions, site: 
     bodyLimit: formLimit,
     routerOptions,
     exposeHeadRoutes: false,
-    // The schemas check queries, forms and the API's answers, but do not change them: no string becomes a number, and
-    // no field is removed.
-    ajv: { customOptions: { coerceTypes: false, removeAdditional: false } },
+    ajv: ajvOptions,
     schemaController: { compilersFactory: { buildValidator } },
     // Node closes the connection of a slow sender only if requestTimeout, headersTimeout and
     // connectionsCheckingInterval are all set. A route can set `deadlineMs` to get more time.

@@ -46,7 +46,7 @@ export async function start<Product extends object>(
     })
     const limit = limitConnections(config.maxConnections, logger)
     limit(client.server)
-    const metricsServer = await metrics?.listen(host, metricsPort!).catch(error => {
+    const metricsServer = await metrics?.listen(host, metricsPort!, logger).catch(error => {
       throw explain(error, 'METRICS_PORT', host, metricsPort!)
     })
     if (metricsServer) limit(metricsServer)
@@ -57,8 +57,7 @@ export async function start<Product extends object>(
     await listen(client, host, port)
   } catch (error) {
     // For a ConfigError, the message is enough. Any other error is a bug, and its stack shows where the bug is.
-    const text =
-      error instanceof Error && !(error instanceof ConfigError) ? error.stack : String((error as Error).message)
+    const text = error instanceof ConfigError ? error.message : ((error as Error | undefined)?.stack ?? error)
     process.stderr.write(`${text}\n`)
     process.exit(1)
   }

@@ -230,6 +230,34 @@ t.test(
   },
 )
 
+t.test(
+  'if the visitor comes back and sends the form again, the form is busy for 30 seconds after the second submission',
+  { skip },
+  async t => {
+    const { page, publicUrl, troubles } = await startVisit(t, { at: '/applications/new' })
+    // After an answer with status 204, the browser stays on the page.
+    await page.route(`${publicUrl}/applications`, route => route.fulfill({ status: 204 }))
+    await page.clock.install()
+    await page.reload()
+    await page.getByLabel('Name', { exact: true }).fill('Weather station')
+    await page.getByLabel('Redirect URIs').fill('http://localhost:5000/exchangeToken')
+    const button = page.locator('main form button').last()
+    const isBusy = async () => (await button.getAttribute('aria-busy')) === 'true'
+    await button.click()
+    t.equal(await isBusy(), true)
+    await page.clock.runFor(20_000)
+    // The browser sends this event when the visitor comes back to the page.
+    await page.evaluate("dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }))")
+    t.equal(await isBusy(), false)
+    await button.click()
+    await page.clock.runFor(29_000)
+    t.equal(await isBusy(), true, 'the timer of the first submission must not release the form')
+    await page.clock.runFor(1_000)
+    t.equal(await isBusy(), false)
+    t.same(troubles, [])
+  },
+)
+
 t.test('the browser asks for confirmation only if the visitor leaves a form with changes', { skip }, async t => {
   const { context, page, publicUrl } = await startVisit(t, { at: '/applications/new' })
   context.removeAllListeners('dialog')

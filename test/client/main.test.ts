@@ -107,6 +107,19 @@ for (const HOST of ['no-such-host.invalid', '192.0.2.1', 'no host']) {
   })
 }
 
+t.test(
+  'if a product throws an error when it is built, the process exits and prints the stack, or the thrown text',
+  async t => {
+    const program = fileURLToPath(new URL('./support/failing-main.ts', import.meta.url))
+    const error = start(t, {}, program)
+    t.equal(await error.exitCode, 1)
+    t.match(error.output(), /TypeError: a mistake\n +at .*failing-main\.ts/)
+    const text = start(t, { THROWS_TEXT: 'yes' }, program)
+    t.equal(await text.exitCode, 1)
+    t.match(text.output(), /^a thrown text$/m)
+  },
+)
+
 t.test('if an onReady hook fails, the client reports the error of the hook, and does not blame HOST', async t => {
   const app = fastify()
   t.teardown(() => app.close())

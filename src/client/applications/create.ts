@@ -184,7 +184,10 @@ function suggestGroupName({ visitorIfAny, texts }: FastifyRequest): string {
   return name.length > 0 && name.length <= 100 ? texts.applications.form.groupOf(name) : ''
 }
 
-/** Whether the application has the same values as `fields`. A field that the API does not return is not compared. */
+/**
+ * Whether the application has the same values as `fields`. If the API does not return the group or the OAuth client,
+ * their fields are not compared. Any other missing field counts as empty.
+ */
 function hasSameFields({ groupId, client, ...application }: Application, fields: ApplicationFields): boolean {
   const known: Record<string, unknown> = { ...application, ...(groupId && { groupId }), ...client }
   return Object.entries(fields).every(([name, value]) => !Object.hasOwn(known, name) || known[name] === value)

@@ -1,7 +1,6 @@
 // GET /applications/:id: shows one application. Right after the application was created or got a new secret, the page
 // shows only the credentials (credentials.ts).
-import type { FastifyPluginAsyncJsonSchemaToTs } from '@fastify/type-provider-json-schema-to-ts'
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import type { Config } from '../config.ts'
 import { ExpiringMap } from '../expiring-map.ts'
 import type { Application } from './application.ts'
@@ -13,10 +12,7 @@ import { getApplication, idOf, listLink } from './requested-application.ts'
 
 const rememberGroupNameMs = 24 * 60 * 60 * 1000
 
-export const details: FastifyPluginAsyncJsonSchemaToTs<{ Options: ApplicationsOptions }> = async (
-  app,
-  { config, clock },
-) => {
+export const details: FastifyPluginAsync<ApplicationsOptions> = async (app, { config, clock }) => {
   /** The last known names of groups. Each key consists of the visitor and the group. */
   const groupNames = new ExpiringMap<string>(clock)
 

@@ -10,8 +10,8 @@ declare module 'fastify' {
   }
   interface FastifyContextConfig {
     /**
-     * The time limit of this route in milliseconds. It includes the time that the body takes to arrive, and all calls
-     * to the portal and the API. Raise this limit for uploads, for example.
+     * The time limit of this route in milliseconds, for the body to arrive and for all calls to the portal and the API.
+     * Raise this limit for uploads, for example.
      */
     deadlineMs?: number
   }
@@ -20,8 +20,9 @@ declare module 'fastify' {
 type AnswerClientError = (error: NodeJS.ErrnoException, socket: Socket) => void
 
 /**
- * `defaultMs` is the time limit of a whole request, including all calls to the portal and the API. It must be less than
- * `connectionTimeout`.
+ * `defaultMs` is the time limit for all calls of a request to the portal and the API. It must be less than
+ * `connectionTimeout`. The time of other work of a handler, such as a query to a product's own database, is not
+ * limited.
  */
 export function createDeadlines(defaultMs: number) {
   /** The current request of each connection. The map contains only requests whose route sets `deadlineMs`. */

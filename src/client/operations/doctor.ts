@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { parseArgs } from 'node:util'
 import { type Dispatcher, request } from 'undici'
 import { type Config, ConfigError, readConfig } from '../config.ts'
+import { PublicError } from '../errors.ts'
 import type { Environment, ProductSettings } from '../read-settings.ts'
 import { productSettings } from '../settings.ts'
 import { authorizationUrl } from '../sign-in/protocol/authorization.ts'
@@ -128,7 +129,8 @@ const checkCredentials: Check = async (config, dispatcher) => {
       return no('credentials: the portal refuses them. Make a new client secret, and check CLIENT_ID.')
     return cannotTell(`credentials: the portal answered ${status} to a made-up code`)
   } catch (error) {
-    return cannotTell(`credentials: ${(error as Error).message}`)
+    if (!(error instanceof PublicError)) throw error
+    return cannotTell(`credentials: the call to the portal failed (${error.code})`)
   }
 }
 

@@ -14,18 +14,18 @@ export async function listen(app: FastifyInstance, host: string, port: number): 
   const listenAlso = prepareListeners(app)
   // An error of an onReady hook is not about HOST or PORT.
   await app.ready()
-  let taken: number | undefined
+  let boundPort: number | undefined
   for (const address of await addressesOf(host)) {
     try {
-      if (taken === undefined) await app.listen({ host: address, port })
-      else await listenAlso(address, taken)
-      taken ??= (app.server.address() as AddressInfo).port
+      if (boundPort === undefined) await app.listen({ host: address, port })
+      else await listenAlso(address, boundPort)
+      boundPort ??= (app.server.address() as AddressInfo).port
     } catch (error) {
       // On some machines without IPv6, the hosts file still lists ::1 for localhost.
       if (host !== 'localhost' || codeOf(error) !== 'EADDRNOTAVAIL') throw explain(error, 'PORT', address, port)
     }
   }
-  if (taken === undefined) throw explain(undefined, 'PORT', host, port)
+  if (boundPort === undefined) throw explain(undefined, 'PORT', host, port)
 }
 
 /** Makes an error for a port on which the client cannot listen. The error says which setting to change. */

@@ -21,6 +21,7 @@ export async function openLog(level: string, version: string, isReadable: boolea
   if (readable) return { logger: pino(options, readable), flush: async () => {} }
   const output = openOutput()
   async function flush(): Promise<void> {
+    // The function `once` of node:events would throw an error if the disk is full.
     const written = new Promise(resolve => output.once('drain', resolve))
     output.write('')
     await Promise.race([written, wait(lastLinesMs)])

@@ -1,10 +1,13 @@
 // Serves metrics to Prometheus on METRICS_PORT. No label of a metric contains an id.
+import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import type { FastifyInstance } from 'fastify'
+import type { Logger } from 'pino'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 
 export function createMetrics() {
-  const registers = [new Registry()]
+  const registry = new Registry()
+  const registers = [registry]
   const counter = (name: string, help: string, ...labelNames: string[]) =>
     new Counter({ name: `client_${name}`, help, labelNames, registers })
   const histogram = (name: string, help: string, ...labelNames: string[]) =>
@@ -15,7 +18,7 @@ export function createMetrics() {
   const upstream = histogram('upstream_seconds', 'Calls to the login portal and the application API', 'to', 'status')
   const logins = counter('logins_total', 'Logins that the portal redirected back, by outcome', 'outcome')
   const refreshes = counter('refreshes_total', 'Sessions that were due for renewal, by outcome', 'outcome')
-  collectDefaultMetrics({ register: registers[0]! })
+  collectDefaultMetrics({ register: registry })
 
   return {
     countOutcome(what: 'login' | 'refresh', outcome: string): void {
@@ -41,13 +44,20 @@ export function createMetrics() {
     },
 
     /** Serves GET /metrics and nothing else. Let only your own network reach this port. */
-    async listen(host: string, port: number): Promise<Server> {
+    async listen(host: string, port: number, log: Logger): Promise<Server> {
       const server = createServer(async (request, response) => {
-        const isMetrics = request.method === 'GET' && request.url === '/metrics'
-        response.writeHead(isMetrics ? 200 : 404, { 'content-type': registers[0]!.contentType })
-        response.end(isMetrics ? await registers[0]!.metrics() : '')
+        if (request.method !== 'GET' || request.url !== '/metrics') return void response.writeHead(404).end()
+        try {
+          const text = await registry.metrics()
+          response.writeHead(200, { 'content-type': registry.contentType }).end(text)
+        } catch (error) {
+          // A metric with its own `collect` function can fail.
+          const { name, message, stack } = error as Error
+          log.error({ event: 'metrics_failed', cause: { name, message, stack } })
+          response.writeHead(500).end()
+        }
       })
-      await new Promise<void>((resolve, reject) => server.once('error', reject).listen(port, host, resolve))
+      await once(server.listen(port, host), 'listening')
       return server
     },
   }

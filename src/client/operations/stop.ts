@@ -1,4 +1,5 @@
 // Stops the process. Open requests have ten seconds to finish.
+import { setTimeout as wait } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 
 declare module 'fastify' {
@@ -25,7 +26,7 @@ export function stopOnSignal(
     if (draining.signal.aborted) process.exit(1)
     draining.abort()
     app.log.info({ event: 'stopping', signal })
-    await new Promise(resolve => setTimeout(resolve, prestopDelayMs))
+    await wait(prestopDelayMs)
     // Fastify waits for every open request, even for a request whose body never arrives. A request that the client has
     // already dropped can still have an open call to the portal or the API.
     const endEverything = () => {

@@ -1,11 +1,11 @@
 // A connection is a second set of a visitor's tokens. The product stores these tokens for jobs that run while the
 // visitor is away.
 import { randomUUID } from 'node:crypto'
-import AjvCompiler from '@fastify/ajv-compiler'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { describeCause, PublicError } from '../errors.ts'
 import { callContext } from '../operations/request-log.ts'
 import { backgroundContext, type RequestContext, type Upstream } from '../upstream.ts'
+import { ajvOptions, buildValidator } from '../web/ajv.ts'
 import { type Api, createApi, SignInRequired } from './api.ts'
 import { hashUserId } from './login.ts'
 import { withTimeLimit } from './product-hooks.ts'
@@ -99,11 +99,8 @@ export function createConnections(app: FastifyInstance, options: ConnectionsOpti
       .catch(() => app.log.warn({ event: 'revocation_failed', reqId: context.requestId }))
   }
 
-  /**
-   * Compiles the schemas of calls that do not belong to a request. Like `request.compileValidationSchema`, this
-   * compiler makes functions that check values without changing them.
-   */
-  const compiler = AjvCompiler()({}, { customOptions: { coerceTypes: false, removeAdditional: false } })
+  /** Compiles the schemas of calls that do not belong to a request, in the same way as `request.compileValidationSchema`. */
+  const compiler = buildValidator({}, ajvOptions)
   const compiled = new WeakMap<object, (value: unknown) => unknown>()
   function compile(schema: object): (value: unknown) => unknown {
     const validate = compiled.get(schema) ?? compiler({ schema, method: '', url: '' })

@@ -1,6 +1,6 @@
 // Makes the visitor of a request from a session. The visitor contains the product's data, and methods that call the
 // application API.
-import type { FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { callContext, countRefresh, logAsOwner, logEvent } from '../operations/request-log.ts'
 import type { Upstream } from '../upstream.ts'
 import type { Cookie, Cookies } from '../web/cookies.ts'
@@ -32,14 +32,17 @@ export function createVisitors(options: VisitorsOptions) {
    */
   function createVisitor(
     request: FastifyRequest,
+    reply: FastifyReply,
     session: Session,
     wasRenewalTried: boolean,
   ): { visitor: Visitor; currentSession: () => Session } {
     const context = callContext(request)
     let current = session
-    let renewal: Promise<void> | undefined
 
     async function renew() {
+      // The browser can no longer get new cookies. The code that made this call runs longer than its request: it is a
+      // hook that did not finish in time, a stream or a WebSocket.
+      if (reply.sent || reply.raw.headersSent) throw new SignInRequired()
       // This call does not use the cookies of the request, because the refresh token in these cookies may already have
       // been used.
       const renewed = await sessions.renew(cookiesAfterResponse(request), context).catch(error => {
@@ -60,8 +63,8 @@ export function createVisitors(options: VisitorsOptions) {
       // All calls of this request share one renewal, even if the API refuses them at different times.
       renewAccessToken: () => {
         logRefusedToken(request)
-        renewal ??= renew()
-        return renewal
+        request.renewal ??= renew()
+        return request.renewal
       },
       expireSession: () => expireSession(request),
     })

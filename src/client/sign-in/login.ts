@@ -38,8 +38,11 @@ type LoginOptions = {
   clock: () => Date
   /** The path of the page that a login without `returnTo` leads to. */
   home: string
-  /** Runs the product's hooks. `cookies` are the cookies that this response sets. Never throws. */
-  runSignInHooks: (request: FastifyRequest, reply: FastifyReply, session: Session, cookies: Cookie[]) => Promise<void>
+  /**
+   * Runs the product's hooks. `cookies` are the cookies of the new session. Returns the cookies that replace some of
+   * them, because the session now contains the product's data. Never throws.
+   */
+  runSignInHooks: (request: FastifyRequest, session: Session, cookies: Cookie[]) => Promise<Cookie[]>
   /**
    * Called after a login that `connect` began. Checks that the tokens belong to the user whose id has the hash
    * `connectsFor`, and passes the tokens to the product's `onConnected`. Throws PublicError if the check or
@@ -66,11 +69,11 @@ export function createLogin({
   keepConnection,
 }: LoginOptions) {
   /**
-   * The running exchange of each login, keyed by the login's `state`. After the exchange, the value is `finished` for
-   * ten minutes. A code works only once, so the client uses this map to recognise a repeated callback request.
-   * Browsers repeat this request if the connection breaks, or if the visitor reloads an error page.
+   * The logins that `completeLogin` is completing, keyed by their `state`. Afterwards, the value is `finished` for ten
+   * minutes. A code works only once, so the client uses this map to recognise a repeated callback request. Browsers
+   * repeat this request if the connection breaks, or if the visitor reloads an error page.
    */
-  const exchanges = new ExpiringMap<Promise<Tokens> | 'finished'>(clock)
+  const logins = new ExpiringMap<Promise<Cookie[]> | 'finished'>(clock)
 
   /** GET /login: stores the login in a cookie of this browser and redirects to the portal. */
   async function begin(request: FastifyRequest, reply: FastifyReply) {
@@ -110,11 +113,10 @@ export function createLogin({
   }
 
   /**
-   * GET /exchangeToken: the callback, to which the portal redirects the browser. This handler contains all steps and
-   * checks of the callback, in order.
+   * GET /exchangeToken: the callback, to which the portal redirects the browser. This handler contains all checks of the
+   * callback, in order. Then `completeLogin` exchanges the code and begins the session.
    */
   async function finish(request: FastifyRequest, reply: FastifyReply) {
-    const context = callContext(request)
     let login: PendingLogin | undefined
     let state = ''
     try {
@@ -125,30 +127,12 @@ export function createLogin({
       login = findLogin(request, state)
       setCookies(reply, [loginCookies.expire(state)])
       const callback = readCallback(query)
-      await checkIssuer(callback, portal, context)
+      await checkIssuer(callback, portal, callContext(request))
       if (callback.error) return await renderPortalError(reply, callback, login)
       checkCode(callback, portal)
 
-      // The exchange goes from server to server, with the client secret. exchangeCode checks every field of the
-      // response, including the state.
-      const tokens = await exchangeOnce(callback, login, request)
-      if (login.connectsFor) {
-        logEvent(request, 'connected')
-        countLogin(request, 'connected')
-        return await renderContinuePage(reply, login.returnTo)
-      }
-      const name = await portal.fetchName(tokens, context)
-
-      // The new session contains no data of an earlier session in this browser, because an attacker may have set the
-      // cookies of the earlier session.
-      const { session, cookies } = sessions.begin(tokens, name, request.cookies, context)
-      setCookies(reply, [...cookies, arrivedCookie])
-      if (hasSignedOut(request)) setCookies(reply, [expire(signedOutCookie.name)])
-      logAsOwner(request, session.owner)
-      logEvent(request, 'login_succeeded')
-      countLogin(request, 'login_succeeded')
-      await runSignInHooks(request, reply, session, cookies)
-
+      setCookies(reply, await completeOnce(callback, login, request))
+      if (!login.connectsFor && hasSignedOut(request)) setCookies(reply, [expire(signedOutCookie.name)])
       return await renderContinuePage(reply, login.returnTo)
     } catch (error) {
       countLogin(request, error instanceof PublicError ? error.code : 'internal')
@@ -157,8 +141,8 @@ export function createLogin({
     } finally {
       // Each `state` is accepted only once (CL-05). A login that fails before the exchange also uses up its `state`,
       // because somebody may have kept a copy of the login cookie. If the map already has an entry, this entry must
-      // stay: a second request may still be waiting for the exchange.
-      if (login && !exchanges.get(state)) exchanges.set(state, 'finished', loginLifetimeMs)
+      // stay: a second request may still be waiting for its result.
+      if (login && !logins.get(state)) logins.set(state, 'finished', loginLifetimeMs)
     }
   }
 
@@ -169,35 +153,52 @@ export function createLogin({
   function findLogin({ cookies }: FastifyRequest, state: string): PendingLogin {
     const login = loginCookies.find(cookies, state)
     if (login) return login
-    if (exchanges.get(state)) throw new LoginError('login_used')
+    if (logins.get(state)) throw new LoginError('login_used')
     throw new LoginError(Object.keys(cookies).length > 0 ? 'login_unknown' : 'login_without_cookies')
   }
 
   /**
-   * Exchanges the code. If the browser sends the same callback request twice at the same time, both requests share one
-   * exchange. If the browser sends the request again after the exchange, the function throws LoginError.
+   * Completes the login, and returns the cookies to set. If the browser sends the same callback request again while the
+   * client completes the login, both requests get the same cookies. If the browser sends the request later, the function
+   * throws LoginError.
    */
-  async function exchangeOnce(callback: Callback, login: PendingLogin, request: FastifyRequest): Promise<Tokens> {
-    const known = exchanges.get(callback.state)
+  async function completeOnce(callback: Callback, login: PendingLogin, request: FastifyRequest): Promise<Cookie[]> {
+    const known = logins.get(callback.state)
     if (known === 'finished') throw new LoginError('login_used')
     if (known) return known
-    const exchange = exchangeAndConnect(callback, login, request)
-    exchanges.set(callback.state, exchange, Number.POSITIVE_INFINITY)
+    const cookies = completeLogin(callback, login, request)
+    logins.set(callback.state, cookies, Number.POSITIVE_INFINITY)
     try {
-      return await exchange
+      return await cookies
     } finally {
-      exchanges.set(callback.state, 'finished', loginLifetimeMs)
+      logins.set(callback.state, 'finished', loginLifetimeMs)
     }
   }
 
   /**
-   * Exchanges the code. If `connect` began the login, the product then gets the tokens. If several requests share this
-   * exchange, the product gets the tokens only once.
+   * Exchanges the code. Then begins a session and runs the product's hooks, or passes the tokens to the product if
+   * `connect` began the login. Returns the cookies to set.
    */
-  async function exchangeAndConnect(callback: Callback, login: PendingLogin, request: FastifyRequest): Promise<Tokens> {
-    const tokens = await portal.exchangeCode(callback, login.codeVerifier, callContext(request))
-    if (login.connectsFor) await keepConnection(request, tokens, login.connectsFor)
-    return tokens
+  async function completeLogin(callback: Callback, login: PendingLogin, request: FastifyRequest): Promise<Cookie[]> {
+    const context = callContext(request)
+    // The exchange goes from server to server, with the client secret. exchangeCode checks every field of the response,
+    // including the state.
+    const tokens = await portal.exchangeCode(callback, login.codeVerifier, context)
+    if (login.connectsFor) {
+      await keepConnection(request, tokens, login.connectsFor)
+      logEvent(request, 'connected')
+      countLogin(request, 'connected')
+      return []
+    }
+    const name = await portal.fetchName(tokens, context)
+
+    // The new session contains no data of an earlier session in this browser, because an attacker may have set the
+    // cookies of the earlier session.
+    const { session, cookies } = sessions.begin(tokens, name, request.cookies, context)
+    logAsOwner(request, session.owner)
+    logEvent(request, 'login_succeeded')
+    countLogin(request, 'login_succeeded')
+    return [...cookies, arrivedCookie, ...(await runSignInHooks(request, session, cookies))]
   }
 
   /**
@@ -239,7 +240,7 @@ export function createLogin({
     countLogin(reply.request, 'login_declined')
     const { web, signIn: texts } = reply.request.texts
     return reply.message({
-      ...texts.declined,
+      ...(login?.connectsFor ? texts.connectionDeclined : texts.declined),
       nextStep: loginAgain(reply.request, login, texts.signIn),
       otherStep: { href: '/', text: web.errorPage.goToStart },
     })

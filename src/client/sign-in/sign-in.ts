@@ -6,7 +6,7 @@ import type { NextStep } from '../errors.ts'
 import { callContext } from '../operations/request-log.ts'
 import type { Texts } from '../texts.ts'
 import { backgroundContext, type Upstream } from '../upstream.ts'
-import { afterSetting, type Cookie, setCookies } from '../web/cookies.ts'
+import { afterSetting, type Cookie } from '../web/cookies.ts'
 import type { Sealer } from '../web/seal.ts'
 import type { Api } from './api.ts'
 import { loginLink } from './ask-to-sign-in.ts'
@@ -149,6 +149,7 @@ export const signIn = fastifyPlugin<SignInOptions>(
       request.receivedAtMs = clock().getTime()
     })
     app.decorateRequest('queuedCookies', undefined)
+    app.decorateRequest('renewal', undefined)
     app.decorateRequest('visitorIfAny', undefined)
     app.decorateRequest('visitor', {
       getter(this: FastifyRequest) {
@@ -183,17 +184,16 @@ export const signIn = fastifyPlugin<SignInOptions>(
       void portal.readMetadata(backgroundContext('start'))
     })
 
-    /** Calls the product's hooks before the client answers the callback. The visitor already has the new session. */
-    async function runSignInHooks(
-      request: FastifyRequest,
-      reply: FastifyReply,
-      session: Session,
-      cookies: Cookie[],
-    ): Promise<void> {
-      if (!options.afterSignIn && !options.loadSessionData) return
+    /**
+     * Calls the product's hooks before the client answers the callback. The visitor already has the new session. Returns
+     * the cookies of the session with the product's data.
+     */
+    async function runSignInHooks(request: FastifyRequest, session: Session, cookies: Cookie[]): Promise<Cookie[]> {
+      if (!options.afterSignIn && !options.loadSessionData) return []
       const visitor = visitors.createFixedVisitor(request, session, afterSetting(request.cookies, cookies))
-      setCookies(reply, await visitors.setVisitor(request, visitor, () => session))
+      const cookiesWithData = await visitors.setVisitor(request, visitor, () => session)
       await hooks.runAfterSignIn(request.visitor, request)
+      return cookiesWithData
     }
 
     async function runSignOutHook(request: FastifyRequest, session: Session | undefined): Promise<void> {

@@ -33,6 +33,12 @@ export const signInTexts = {
     message:
       'You declined at the login portal, so nothing was shared with this site. You can sign in whenever you like.',
   },
+  /** The page for a visitor who declined a connection. The visitor is already signed in to this site. */
+  connectionDeclined: {
+    title: 'Nothing was connected',
+    message:
+      'You declined at the login portal, so this site was not connected to your account. You can connect it whenever you like.',
+  },
   portalRefused: {
     title: 'The login portal did not sign you in',
     message: (reason: string) =>
@@ -40,6 +46,8 @@ export const signInTexts = {
   },
   /** The title of the page that shows one of the loginErrors. */
   loginFailed: 'The sign-in did not work',
+  /** The title of the page for a loginError that concerns a connection. */
+  connectionFailed: 'The connection did not work',
   /** The keys are the error codes in protocol/login-error.ts. */
   loginErrors: {
     login_callback_invalid:

@@ -2,7 +2,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { PublicError } from '../errors.ts'
 import { callContext, countRefresh } from '../operations/request-log.ts'
-import { dropBody, hasBodyOtherThanForm } from '../web/bodies.ts'
+import { dropBody, hasBodyThatNeedsSession } from '../web/bodies.ts'
 import { setCookies } from '../web/cookies.ts'
 import { prefersJson } from '../web/error-pages.ts'
 import { SignInRequired } from './api.ts'
@@ -32,7 +32,7 @@ export function createVisitorHooks({ portal, sessions, visitors, home }: Visitor
    */
   function protect(scope: FastifyInstance): void {
     scope.addHook('onRequest', async (request, reply) => {
-      if (!hasBodyOtherThanForm(request) || sessions.identify(request.cookies).visitor) return
+      if (!hasBodyThatNeedsSession(request) || sessions.identify(request.cookies).visitor) return
       dropBody(request, reply)
       return askToSignIn(request, reply, { portal, home })
     })
@@ -51,10 +51,15 @@ export function createVisitorHooks({ portal, sessions, visitors, home }: Visitor
       if (!loaded.session) return askToSignIn(request, reply, { portal, home })
       // If `event` is set, the client has tried to renew the session.
       const wasRenewalTried = loaded.event !== undefined
-      const { visitor, currentSession } = visitors.createVisitor(request, loaded.session, wasRenewalTried)
+      const { visitor, currentSession } = visitors.createVisitor(request, reply, loaded.session, wasRenewalTried)
       queueCookies(request, await visitors.setVisitor(request, visitor, currentSession))
     })
     scope.addHook('onSend', async (request, reply) => {
+      // A hook of the product that did not finish in time may still be renewing the session. If the response did not wait
+      // for the new cookies, the new tokens would be lost. If the renewal fails, the hook gets the error.
+      await request.renewal?.catch(() => undefined)
+      // In the meantime, the visitor may have signed out in another tab, or another request may have renewed the session.
+      // If this process handled the sign-out or the renewal, it leaves the cookies out.
       const cookies = queuedCookies(request)
       if (cookies.length === 0 || sessions.isOutdated(request.cookies, cookies, request.receivedAtMs)) return
       setCookies(reply, cookies)

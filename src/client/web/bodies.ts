@@ -17,11 +17,10 @@ export const refuseLongBodies: preValidationHookHandler = (request, _reply, done
  * True if the request has a body that is not a form, or a body with more than `formLimit` bytes. The client reads such
  * a body only if there is a session.
  */
-export function hasBodyOtherThanForm(request: FastifyRequest): boolean {
-  const { 'content-type': type = '', 'transfer-encoding': coding } = request.headers
+export function hasBodyThatNeedsSession(request: FastifyRequest): boolean {
   const length = lengthOf(request)
-  if (coding === undefined && !(length > 0)) return false
-  return !(/^application\/x-www-form-urlencoded\b/i.test(type) && length <= formLimit)
+  if (request.headers['transfer-encoding'] === undefined && !(length > 0)) return false
+  return !(request.mediaType === 'application/x-www-form-urlencoded' && length <= formLimit)
 }
 
 /**

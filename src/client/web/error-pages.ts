@@ -122,7 +122,8 @@ function toPublicError(error: Error & Partial<FastifyError>): PublicError {
   const isRefusal = statusCode >= 400 && statusCode < 500
   if (isRefusal || statusCode === 503) {
     const sentence = ({ web: { errors } }: Texts) => errors.byStatus[statusCode] ?? errors.otherStatus
-    return new PublicError('bad_request', statusCode, sentence, { cause: { code, validationContext } })
+    const publicCode = isRefusal ? 'bad_request' : 'unavailable'
+    return new PublicError(publicCode, statusCode, sentence, { cause: { code, validationContext } })
   }
   return new PublicError('internal', 500, texts => texts.web.errors.internal, { cause: error })
 }

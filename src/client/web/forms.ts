@@ -109,7 +109,7 @@ export class FormUsed extends PublicError {
 
 export type Form = {
   /** The options for the POST route: `app.post('/notes', form.route, form.submit(…))`. */
-  readonly route: { config: { form?: Form } }
+  readonly route: { config: { form: Form } }
   /** The path of the form's page for this request. */
   pathOf: (request: FastifyRequest) => string
   /**
@@ -210,7 +210,9 @@ function createFormFactory(sealer: Sealer, clock: () => Date, handovers: Handove
       Object.fromEntries(Object.entries(fields).filter(([name]) => !notInDraft.includes(name)))
 
     const form: Form = {
-      route: { config: {} },
+      get route() {
+        return { config: { form } }
+      },
 
       pathOf({ params }) {
         const values = params as Record<string, string>
@@ -274,7 +276,6 @@ function createFormFactory(sealer: Sealer, clock: () => Date, handovers: Handove
         return refuse(request, reply, problem, { formToken, fields, hasNoVisitor: true })
       },
     }
-    form.route.config.form = form
 
     /**
      * Returns false if the draft does not fit into a cookie. Also returns false if the owner of the form is a random id,

@@ -3,6 +3,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Cookie, type Cookies, expire, setCookies } from './cookies.ts'
+import { requestPath } from './pages.ts'
 import type { Sealer } from './seal.ts'
 
 /**
@@ -82,7 +83,7 @@ async function takeFrom(
 ): Promise<string> {
   const handover = sealer.unsealCookie(cookieName, request.cookies)?.payload as Handover | undefined
   const isForThisPage =
-    handover?.path === request.url.split('?', 1)[0] && handover?.sessionOwner === request.visitorIfAny?.sessionOwner
+    handover?.path === requestPath(request) && handover?.sessionOwner === request.visitorIfAny?.sessionOwner
   const page = await render(isForThisPage ? handover?.value : undefined)
   if (isForThisPage && request.method !== 'HEAD') setCookies(reply, [expire(cookieName)])
   return page

@@ -105,7 +105,7 @@ export const pages = fastifyPlugin<PagesOptions>(
         texts,
         formatTime: (time: Date) => exact.format(time),
         formatAge: (time: Date) => formatAge(relative, time, clock()) ?? texts.web.justNow,
-        path: pathOf(request),
+        path: requestPath(request),
         visitor,
         requestId,
         links: visitorLinks,
@@ -174,11 +174,8 @@ function formatAge(format: Intl.RelativeTimeFormat, time: Date, now: Date): stri
   return unit && format.format(Math.trunc(seconds / unit[1]), unit[0])
 }
 
-/**
- * Returns the path of the page, without the query. If the header has a link to this path, the link is marked as the
- * current page.
- */
-function pathOf({ url }: FastifyRequest): string {
+/** Returns the path of the request, without the query. */
+export function requestPath({ url }: FastifyRequest): string {
   return url.replace(/\?.*$/s, '')
 }
 

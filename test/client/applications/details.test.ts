@@ -386,6 +386,45 @@ t.test(
   },
 )
 
+t.test(
+  'if the answer to a removal is lost, and the application is gone, the list says that it was removed',
+  async t => {
+    const { browser, platform, api } = await withApplications(t)
+    const form = readForm(await browser.get('/applications/app-1/delete'), '/applications/app-1/delete')
+    api.losesAnswers = true
+    const answer = await browser.post('/applications/app-1/delete', form)
+    t.equal(answer.statusCode, 303)
+    t.equal(platform.received('DELETE /apps/v1/app-1').length, 1)
+    t.match(textOf(await browser.get(String(answer.headers.location))), applicationsTexts.list.removed)
+  },
+)
+
+t.test(
+  'if a removal fails and takes effect later, the next submission of the form says that the application was removed',
+  async t => {
+    const { browser, platform, api } = await withApplications(t)
+    const path = '/applications/app-1/delete'
+    const form = readForm(await browser.get(path), path)
+    const remove = platform.script('DELETE /apps/v1/app-1')
+    platform.answer('DELETE /apps/v1/app-1', { status: 500, body: {} })
+    const failed = await browser.post(path, form)
+    t.equal(failed.statusCode, 502)
+    t.match(textOf(failed, 'problem'), upstreamTexts.api.failed)
+    api.records.delete('app-1')
+    platform.answer('DELETE /apps/v1/app-1', remove)
+    const answer = await browser.post(path, readForm(failed, path))
+    t.equal(answer.statusCode, 303)
+    t.match(textOf(await browser.get(String(answer.headers.location))), applicationsTexts.list.removed)
+  },
+)
+
+t.test('if somebody else has removed the application, the form to remove it answers 404', async t => {
+  const { browser, api } = await withApplications(t)
+  const form = readForm(await browser.get('/applications/app-1/delete'), '/applications/app-1/delete')
+  api.records.delete('app-1')
+  t.equal((await browser.post('/applications/app-1/delete', form)).statusCode, 404)
+})
+
 for (const action of ['secret', 'delete'] as const) {
   const [path, call] =
     action === 'secret'

@@ -84,7 +84,10 @@ t.test('if the portal or the API does not answer, the doctor says which of the t
   t.match(await ask({ ...environment, LOGIN_URL: nowhere }, 'portal:'), /^no: .*does not answer \(ECONNREFUSED\)/)
   t.match(await ask({ ...environment, LOGIN_URL: nowhere }, 'API:'), /^yes/)
   t.match(await ask({ ...environment, API_URL: nowhere }, 'API:'), /^no: .*does not answer \(ECONNREFUSED\)/)
-  t.match(await ask({ ...environment, LOGIN_URL: nowhere }, 'credentials:'), /^cannot tell/)
+  t.equal(
+    await ask({ ...environment, LOGIN_URL: nowhere }, 'credentials:'),
+    'cannot tell: credentials: the call to the portal failed (portal_unreachable)',
+  )
 })
 
 t.test('if this machine cannot reach the address for browsers, the doctor says "cannot tell"', async t => {

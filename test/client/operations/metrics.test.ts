@@ -1,9 +1,13 @@
 // Tests the metrics. They have their own port, and contain no personal data.
 import { randomBytes } from 'node:crypto'
+import type { AddressInfo } from 'node:net'
 import { setImmediate } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { pino } from 'pino'
+import { Registry } from 'prom-client'
 import t, { type Test } from 'tap'
 import { request } from 'undici'
+import { createMetrics } from '../../../src/client/operations/metrics.ts'
 import { beginLogin, callbackUrl, signIn } from '../support/build-test-client.ts'
 import { accessTokenOf, giveTokens, send, startScriptedPlatform } from '../support/scripted-platform.ts'
 import { smallApi } from '../support/small-product.ts'
@@ -183,3 +187,24 @@ t.test(
     await t.rejects(read('/metrics'), { code: 'ECONNREFUSED' })
   },
 )
+
+t.test('if a metric cannot be collected, the answer is 500, the log says why, and the process continues', async t => {
+  const lines: string[] = []
+  const log = pino({}, { write: line => void lines.push(line) })
+  const server = await createMetrics().listen('127.0.0.1', 0, log)
+  t.teardown(() => server.close())
+  const read = async () => {
+    const { statusCode, body } = await request(`http://127.0.0.1:${(server.address() as AddressInfo).port}/metrics`)
+    await body.dump()
+    return statusCode
+  }
+  const restore = t.intercept(Registry.prototype, 'metrics', {
+    value: async () => {
+      throw new Error('the table is locked')
+    },
+  }).restore
+  t.equal(await read(), 500)
+  t.match(JSON.parse(lines[0]!), { level: 50, event: 'metrics_failed', cause: { message: 'the table is locked' } })
+  restore()
+  t.equal(await read(), 200)
+})

@@ -20,9 +20,12 @@ t.jobs = 4
 
 /** With this script, a PRESTOP_DELAY of one minute ends as soon as the process gets SIGUSR2. */
 const endDelay = `
-  const { setTimeout } = globalThis
-  globalThis.setTimeout = (done, ms, ...more) =>
-    ms === 60_000 ? void process.once('SIGUSR2', done) : setTimeout(done, ms, ...more)
+  import { once } from 'node:events'
+  import { syncBuiltinESMExports } from 'node:module'
+  import timers from 'node:timers/promises'
+  const { setTimeout } = timers
+  timers.setTimeout = (ms, ...more) => (ms === 60_000 ? once(process, 'SIGUSR2') : setTimeout(ms, ...more))
+  syncBuiltinESMExports()
 `
 
 /**

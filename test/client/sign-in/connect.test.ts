@@ -119,6 +119,7 @@ t.test(
       const page = await browser.get(callbackUrl(await connect(), { subject: 'visitor-1' }), { site: 'cross-site' })
       t.equal(page.statusCode, 409)
       t.match(textOf(page), signInTexts.loginErrors.other_user)
+      t.match(textOf(page), signInTexts.connectionFailed)
       t.ok(linksOf(page).includes('/page/1'))
     }
     t.same(connected, [])
@@ -160,13 +161,18 @@ t.test(
   },
 )
 
-t.test('a visitor who declines at the portal goes back to the page of the product', async t => {
-  const { browser, connect, connected } = await start(t)
-  const state = (await connect()).get('state')!
-  const page = await browser.get(`/cancelled?state=${state}&error=access_denied`, { site: 'cross-site' })
-  t.ok(linksOf(page).includes('/page/1'))
-  t.same(connected, [])
-})
+t.test(
+  'a visitor who declines a connection reads that nothing was connected, and goes back to the page of the product',
+  async t => {
+    const { browser, connect, connected } = await start(t)
+    const state = (await connect()).get('state')!
+    const page = await browser.get(`/cancelled?state=${state}&error=access_denied`, { site: 'cross-site' })
+    t.match(textOf(page), signInTexts.connectionDeclined.message)
+    t.notMatch(textOf(page), signInTexts.declined.title)
+    t.ok(linksOf(page).includes('/page/1'))
+    t.same(connected, [])
+  },
+)
 
 t.test(
   'the function connect works only in a POST route, and only for a visitor with a session and a user id',

@@ -7,6 +7,8 @@ import { exchangeRaw, openSocket, rawGet } from '../../support/raw-socket.ts'
 import { beginLogin, buildTestClient, callbackUrl } from '../support/build-test-client.ts'
 import { refreshTarget, setCookieLine } from '../support/read-response.ts'
 import { send, tokenAnswer } from '../support/scripted-platform.ts'
+import { smallProduct } from '../support/small-product.ts'
+import type { TestProduct } from '../support/test-product.ts'
 
 /** Builds a client with a portal that answers the exchange only when the test calls `answer`. */
 async function buildWithSlowPortal(t: Parameters<typeof buildTestClient>[0]) {
@@ -49,6 +51,42 @@ t.test(
 )
 
 t.test(
+  'CL-29: if the connection breaks while a hook of the product runs, and the browser sends the callback again, the visitor is signed in, and the hook runs once',
+  async t => {
+    let runs = 0
+    const begun = Promise.withResolvers<void>()
+    const gate = Promise.withResolvers<void>()
+    const product: TestProduct = {
+      ...smallProduct,
+      async afterSignIn() {
+        runs++
+        begun.resolve()
+        await gate.promise
+      },
+    }
+    const { browser, client, platform, log } = await buildTestClient(t, { product })
+    const started = await beginLogin(browser)
+    const request = rawGet(callbackUrl(started), { cookie: browser.cookieHeader(), 'sec-fetch-site': 'cross-site' })
+    const dropped = await openSocket(client)
+    dropped.write(request)
+    await begun.promise
+    dropped.destroy()
+    await once(dropped, 'close')
+    const again = browser.get(callbackUrl(started), { site: 'cross-site' })
+    // When this request is answered, the second callback has arrived.
+    await exchangeRaw(client, rawGet('/health/live'))
+    gate.resolve()
+    t.match(await again, { statusCode: 200 })
+    t.ok(browser.cookie('__Host-session'))
+    t.ok(browser.cookie('__Host-arrived'))
+    t.equal(runs, 1)
+    t.equal(platform.received('POST /api/exchangeToken').length, 1)
+    t.equal(platform.received('GET /api/me').length, 1)
+    t.equal(log.filter(line => line.includes('"event":"login_succeeded"')).length, 1)
+  },
+)
+
+t.test(
   'CL-29: if the answer to a callback is lost and the browser sends the callback again, an error page explains what to do, and there is only one exchange',
   async t => {
     const { browser, platform } = await buildTestClient(t)
@@ -76,8 +114,10 @@ t.test(
     for (const response of await Promise.all(deliveries)) {
       t.equal(response.statusCode, 200)
       t.ok(setCookieLine(response, '__Host-session='))
+      t.ok(setCookieLine(response, '__Host-arrived='))
     }
     t.equal(platform.received('POST /api/exchangeToken').length, 1)
+    t.equal(platform.received('GET /api/me').length, 1)
   },
 )
 

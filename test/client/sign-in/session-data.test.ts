@@ -4,6 +4,7 @@ import t, { type Test } from 'tap'
 import type { Visitor } from '../../../src/client/sign-in/visitor.ts'
 import { timed } from '../../support/stopwatch.ts'
 import { buildTestClient, signIn } from '../support/build-test-client.ts'
+import { holdAnswer } from '../support/hold-answer.ts'
 import { linksOf } from '../support/read-form.ts'
 import { accessTokenOf, giveTokens, send } from '../support/scripted-platform.ts'
 import { smallApi, smallProduct } from '../support/small-product.ts'
@@ -158,6 +159,76 @@ t.test(
     t.match(page.body, 'one, two')
     t.ok(took.own < 3.5, `${took.own} s`)
     t.match(errors().at(-1)?.cause.stack, 'The hook did not finish within 3 seconds.')
+  },
+)
+
+/**
+ * Builds a client whose `loadSessionData` does not finish in time. It calls the API, which refuses the access token and
+ * then accepts only the renewed token. `ready` is called when the page is ready.
+ */
+async function startWithSlowHook(t: Test, ready: () => void) {
+  const hook = Promise.withResolvers<{ role?: string }>()
+  let isSlow = false
+  const product: TestProduct = {
+    ...smallProduct,
+    async loadSessionData({ api }) {
+      if (!isSlow) throw new Error('the table is locked')
+      const role = api.get('/role', roleSchema)
+      role.then(hook.resolve, hook.reject)
+      return role
+    },
+    async pages(signedIn, options) {
+      await signedIn.register(smallProduct.pages, options)
+      signedIn.get('/ready', async () => {
+        ready()
+        return {}
+      })
+    },
+  }
+  const test = await buildTestClient(t, { product, scripts: smallApi })
+  const { browser, platform } = test
+  platform.answer('POST /api/exchangeToken', giveTokens({ refresh_token: 'first' }))
+  await signIn(browser)
+  isSlow = true
+  const renewed = accessTokenOf('visitor-1', { jti: 'renewed' })
+  const renewal = giveTokens({ access_token: renewed, refresh_token: 'second' })
+  platform.answer('POST /api/exchangeToken', renewal)
+  platform.answer('GET /role', ({ headers }, response) => {
+    send(response, headers.authorization === `Bearer ${renewed}` ? { body: { role: 'admin' } } : unauthorized)
+  })
+  return { ...test, renewal, hook: hook.promise }
+}
+
+t.test(
+  'RF-09: if loadSessionData does not finish in time while it renews the session, the page waits for the new cookies',
+  async t => {
+    let release = () => {}
+    const { browser, platform, renewal } = await startWithSlowHook(t, () => setImmediate(release))
+    const tokens = holdAnswer(renewal)
+    release = tokens.release
+    platform.answer('POST /api/exchangeToken', tokens.script)
+    const before = browser.cookieHeader()
+    t.equal((await browser.get('/ready', { site: 'same-origin' })).statusCode, 200)
+    t.not(browser.cookieHeader(), before)
+    platform.answer('POST /api/exchangeToken', renewal)
+    t.equal((await browser.get('/page', { site: 'same-origin' })).statusCode, 200)
+    t.equal(
+      platform.received('GET /things').at(-1)?.headers.authorization,
+      `Bearer ${accessTokenOf('visitor-1', { jti: 'renewed' })}`,
+    )
+  },
+)
+
+t.test(
+  'RF-09: if the API refuses the access token after the page was sent, the client does not renew the session, because the browser could not get the new cookies',
+  async t => {
+    const { browser, platform, hook } = await startWithSlowHook(t, () => {})
+    const role = holdAnswer(platform.script('GET /role'))
+    platform.answer('GET /role', role.script)
+    t.equal((await browser.get('/ready', { site: 'same-origin' })).statusCode, 200)
+    role.release()
+    await t.rejects(hook, { code: 'sign_in_required' })
+    t.equal(platform.received('POST /api/exchangeToken').length, 1, 'only the login must have asked for tokens')
   },
 )
 

@@ -5,7 +5,8 @@ import { signInTexts } from '../../../src/client/sign-in/texts.ts'
 import { upstreamTexts } from '../../../src/client/upstream-texts.ts'
 import { webTexts } from '../../../src/client/web/texts.ts'
 import { buildTestClient, publicUrl, signIn } from '../support/build-test-client.ts'
-import { smallApi } from '../support/small-product.ts'
+import { smallApi, smallProduct } from '../support/small-product.ts'
+import type { TestProduct } from '../support/test-product.ts'
 
 const own = { 'sec-fetch-site': 'same-origin', origin: publicUrl }
 const form = { 'content-type': 'application/x-www-form-urlencoded' }
@@ -181,3 +182,20 @@ t.test(
     t.equal((await client.inject({ method: 'GET', url: '/page', headers })).statusCode, 302)
   },
 )
+
+t.test('if a plugin answers with status 503, the code of the error is `unavailable`', async t => {
+  const product: TestProduct = {
+    ...smallProduct,
+    async publicPages(app) {
+      app.get('/full', async () => {
+        throw Object.assign(new Error('the queue is full'), { statusCode: 503, code: 'PLUGIN_FULL' })
+      })
+    },
+  }
+  const { client, log } = await buildTestClient(t, { product })
+  const answer = await client.inject({ method: 'GET', url: '/full', headers: { ...own, accept: 'application/json' } })
+  t.equal(answer.statusCode, 503)
+  t.match(answer.json().error, { code: 'unavailable', message: webTexts.errors.byStatus[503]! })
+  const line = log.map(text => JSON.parse(text)).find(({ event }) => event === 'unavailable')
+  t.match(line, { level: 50, status: 503, cause: { code: 'PLUGIN_FULL' } })
+})

@@ -86,6 +86,10 @@ for (const [what, headers] of [
     'with the content type of a form and a length of 5 MB',
     'content-type: application/x-www-form-urlencoded\r\ncontent-length: 5000000\r\n',
   ],
+  [
+    'with a content type that begins like the content type of a form',
+    'content-type: application/x-www-form-urlencoded-x\r\ncontent-length: 20\r\n',
+  ],
   ['of JSON', 'content-type: application/json\r\ncontent-length: 20\r\n'],
   [
     'with forged cookies',

@@ -104,11 +104,12 @@ addEventListener('submit', event => {
   submitter?.setAttribute('aria-busy', 'true')
   if (submitter?.dataset.busy) submitter.textContent = submitter.dataset.busy
   const release = () => {
+    clearTimeout(timer)
     submitter?.removeAttribute('aria-busy')
     if (submitter) submitter.textContent = text
     busyForms.delete(form)
   }
-  setTimeout(release, 30_000)
+  const timer = setTimeout(release, 30_000)
   busyForms.set(form, release)
   announceWaiting(form)
 })

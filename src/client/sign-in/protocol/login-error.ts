@@ -8,7 +8,7 @@ const statuses = {
   login_used: 400,
   invalid_grant: 400,
   other_user: 409,
-  // The visitor cannot correct the following errors.
+  // The cause of the following errors is the portal or this site, not the visitor.
   user_unknown: 502,
   no_refresh_token: 502,
   not_connected: 500,
@@ -16,12 +16,15 @@ const statuses = {
   client_misconfigured: 502,
 } as const
 
+/** These errors occur only in a login that `connect` began. The visitor is already signed in to this site. */
+const connectionErrors: string[] = ['other_user', 'user_unknown', 'no_refresh_token', 'not_connected']
+
 export class LoginError extends PublicError {
   /** `detail` is written to the log, so it must not contain secrets. */
   constructor(code: keyof typeof statuses, detail?: string) {
     super(code, statuses[code], texts => texts.signIn.loginErrors[code], {
       cause: detail,
-      title: texts => texts.signIn.loginFailed,
+      title: ({ signIn }) => (connectionErrors.includes(code) ? signIn.connectionFailed : signIn.loginFailed),
     })
   }
 }

@@ -167,12 +167,14 @@ export function createPortal(registration: Registration, upstream: Upstream, clo
   }
 
   async function fetchMetadata(context: RequestContext): Promise<Metadata> {
+    let status: number | undefined
     try {
       // RFC 8414 3.1: the path of the issuer comes after `/.well-known/oauth-authorization-server`.
       const { origin, pathname } = new URL(loginInternalUrl)
       const url = `${origin}/.well-known/oauth-authorization-server${pathname.replace(/\/$/, '')}`
       const answer = await upstream.send({ method: 'GET', url, context, ...shortLimits })
-      if (answer.status !== 200) throw upstream.unexpectedStatus(answer)
+      status = answer.status
+      if (status !== 200) throw upstream.unexpectedStatus(answer)
       knownMetadata = toMetadata(answer.json)
       freshMs = metadataFreshMs
       return knownMetadata
@@ -182,7 +184,7 @@ export function createPortal(registration: Registration, upstream: Upstream, clo
       freshMs = knownMetadata || isAnswer ? metadataRetryMs : 0
       // The document is optional (rule metadata-optional), so the client does not log a warning if the portal has no
       // document.
-      const level = cause === 'status 404' && !knownMetadata ? 'info' : 'warn'
+      const level = status === 404 && !knownMetadata ? 'info' : 'warn'
       const { requestId: reqId } = context
       log[level]({ event: 'portal_metadata_unread', reqId, reason: code, cause: describeCause(cause) })
       return knownMetadata ?? emptyMetadata

@@ -1,6 +1,5 @@
-// Queues the session cookies of a response until the response is sent. By then, the visitor may have signed out in
-// another tab, or another request may have renewed the session. If this process handled the sign-out or the renewal, it
-// leaves the cookies out.
+// Collects the session cookies that a response will set. visitor-hooks.ts sets them when the response is sent, unless
+// they are outdated.
 import type { FastifyRequest } from 'fastify'
 import { afterSetting, type Cookie, type Cookies } from '../../web/cookies.ts'
 
@@ -10,6 +9,8 @@ declare module 'fastify' {
     receivedAtMs: number
     /** The session cookies that the response will set, keyed by their names. */
     queuedCookies: Map<string, Cookie> | undefined
+    /** The renewal that began because the API refused the access token. The response waits for its cookies. */
+    renewal: Promise<void> | undefined
   }
 }
 

@@ -44,6 +44,7 @@ type SessionPayload = {
   renewAt: number
   /** The name of the refresh cookie, without its prefix. */
   refreshCookie?: string | undefined
+  /** The session's `signInEndsAt`. */
   refreshEndsAt: number
   data?: SessionData | undefined
 }
@@ -153,13 +154,16 @@ export function findRefreshToken(sealer: Sealer, cookies: Cookies, session?: Ses
   return token && { ...token, name: token.name || session.name }
 }
 
-/** Deletes the refresh cookies of earlier logins. These cookies may belong to another visitor. */
+/**
+ * Returns cookies that make the browser delete the refresh cookies of earlier logins. These refresh cookies may belong to
+ * another visitor.
+ */
 export function expireOtherRefreshCookies(sealer: Sealer, cookies: Cookies, session: Session): Cookie[] {
   const others = refreshCookieNames(cookies).filter(name => name !== session.refreshCookieName)
   return limitExpired(others, cookies, sealer).map(expire)
 }
 
-/** Deletes all cookies of a session, except the cookies in `replacements`. */
+/** Returns cookies that make the browser delete all cookies of a session, except the cookies in `replacements`. */
 export function expireSessionCookies(sealer: Sealer, cookies: Cookies, replacements: Cookie[] = []): Cookie[] {
   const isReplaced = (name: string) => replacements.some(cookie => cookie.name === name)
   const refreshNames = refreshCookieNames(cookies).filter(name => !isReplaced(name))

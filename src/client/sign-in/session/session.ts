@@ -42,19 +42,18 @@ export type LoadedSession = {
 // Yours: after this time, a visitor must sign in again. Renewals do not extend this time.
 const maxSessionMs = 30 * 24 * 60 * 60 * 1000
 const renewBeforeMs = 60_000
-/** During this time after a renewal, requests that still have the old refresh token get the result of this renewal. */
-const shareRenewalMs = 10_000
+/**
+ * Until the browser gets the answer to a sign-out or a renewal, it may send other requests with the old cookies. So a
+ * request that arrives less than a minute after the sign-out or the renewal may have old cookies. The answer to a
+ * renewal can take this long, because the client sets the new cookies only when the page is ready.
+ */
+const oldCookieMs = 60_000
 /**
  * How long the client remembers a sign-out and a replaced refresh token. This time must be longer than the longest
  * request: a route for uploads can have a deadline of several minutes (`deadlineMs`). This time must also be longer
- * than the longest renewal and `shareRenewalMs` together.
+ * than the longest renewal and `oldCookieMs` together.
  */
 const rememberEndMs = 60 * 60 * 1000
-/**
- * Until the browser gets the answer to a sign-out or a renewal, it may send other requests with the old cookies. So a
- * request that arrives less than a minute after the sign-out or the renewal may have old cookies.
- */
-const oldCookieMs = 60_000
 
 type Log = { warn: (entry: object) => void }
 
@@ -114,11 +113,13 @@ export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date
   }
 
   /**
-   * Gets new tokens. Two callers with the same refresh token share one renewal. Throws the same errors as
-   * `portal.refresh`. Also throws RefreshRefused if the visitor has signed out, during the renewal or before it.
+   * Gets new tokens. Callers with the same refresh token share one renewal, even if a caller comes up to a minute after
+   * the renewal. The portal would end the session if the client sent it a refresh token that was replaced more than ten
+   * seconds ago (RF-06). Throws the same errors as `portal.refresh`. Also throws RefreshRefused if the visitor has
+   * signed out, during the renewal or before it.
    */
   async function renewTokens(refreshToken: string, context: RequestContext): Promise<RenewedTokens> {
-    const tokens = await shareWork(renewals, refreshToken, shareRenewalMs, async () => {
+    const tokens = await shareWork(renewals, refreshToken, oldCookieMs, async () => {
       const renewed = await portal.refresh(refreshToken, context)
       // If the visitor has signed out during the renewal, the sign-out has revoked only the old tokens. So the new
       // tokens are revoked here. If this revocation fails, the new tokens stay valid until they expire, but nobody has

@@ -87,6 +87,30 @@ t.test(
 )
 
 t.test(
+  'RF-03: if a page with a renewed session waits for the API, a request with the old cookies does not end the session',
+  async t => {
+    const test = await buildSignedIn(t)
+    const { browser, clock, platform, renewals } = test
+    const portal = rotatingPortal(test, 10)
+    platform.answer(tokenRoute, portal.script)
+    const things = holdAnswer({ body: ['first thing'] })
+    platform.answer('GET /things', things.script)
+    clock.advance(3601)
+    const slow = openPage(browser)
+    await things.asked
+    platform.answer('GET /things', { body: ['first thing'] })
+    clock.advance(24)
+    t.equal((await openPage(browser)).statusCode, 200)
+    things.release()
+    t.equal((await slow).statusCode, 200)
+    t.equal(renewals().length, 1)
+    clock.advance(3601)
+    t.equal((await openPage(browser)).statusCode, 200, 'the session must also be renewed an hour later')
+    t.equal(portal.isRevoked(), false)
+  },
+)
+
+t.test(
   'RF-03: the result of a renewal is shared only for a short time, and the failure of a renewal is not shared with later requests',
   async t => {
     const { browser, clock, platform, renewals } = await buildSignedIn(t)
