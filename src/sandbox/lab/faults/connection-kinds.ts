@@ -39,9 +39,9 @@ function spaces(): Buffer[] {
 
 /**
  * Headers that describe the body and the connection. A fault must not change these headers: if one of them is wrong, no
- * client can read the answer.
+ * client can read the answer. Node also throws an error for a `trailer` in an answer that is not chunked.
  */
-const ownHeaders = ['content-length', 'content-encoding', 'transfer-encoding', 'connection', 'content-type']
+const ownHeaders = ['content-length', 'content-encoding', 'transfer-encoding', 'trailer', 'connection', 'content-type']
 
 export const furtherHeaders: Option = {
   about: 'The additional headers: an object with their names and values.',
