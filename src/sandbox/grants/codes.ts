@@ -86,7 +86,9 @@ export async function redeemCode(
   exchange: Exchange,
   notes: StepNotes,
 ): Promise<IssuedTokens> {
-  const { store, lifetimes, clock } = services
+  const { store, lifetimes, keyRing, clock } = services
+  // Get the key before the code is redeemed. If the keys cannot be read, the code stays valid.
+  const signingKey = await keyRing.currentSigningKey()
   const now = clock()
   const refreshToken = makeAlphanumericToken()
   const { refreshTokenSeconds } = lifetimes(exchange.clientId)
@@ -111,7 +113,7 @@ export async function redeemCode(
   const received = receivedOf(exchange, binding)
   for (const name of ['code', 'redirect_uri', 'state', 'code_verifier'] as const)
     notes.check({ name, passed: true, received: received[name] })
-  return issueTokens(services, { ...redeemed, generation: 0, clientId: exchange.clientId, refreshToken })
+  return issueTokens(services, signingKey, { ...redeemed, generation: 0, clientId: exchange.clientId, refreshToken })
 }
 
 /**

@@ -40,7 +40,7 @@ export async function enlargeAccessToken(
   if (!claims) return token
   const padding = 'x'.repeat(Math.max(0, Math.floor(((bytes - token.length) * 3) / 4) - ',"padding":""'.length))
   const padded: typeof claims & { padding: string } = { ...claims, padding }
-  return signAccessToken(keyRing, padded)
+  return signAccessToken(await keyRing.currentSigningKey(), padded)
 }
 
 /**
@@ -77,7 +77,10 @@ export async function endAccessTokenIn(
   const now = clock()
   const claims = await verifyAccessToken(keyRing, token, { issuer: addresses.portalUrl, now })
   if (!claims) return token
-  return signAccessToken(keyRing, { ...claims, exp: Math.floor(now.getTime() / 1000) + seconds })
+  return signAccessToken(await keyRing.currentSigningKey(), {
+    ...claims,
+    exp: Math.floor(now.getTime() / 1000) + seconds,
+  })
 }
 
 /** How many opaque tokens are kept. The platform refuses older opaque tokens. */
