@@ -159,6 +159,48 @@ t.test(
 )
 
 t.test(
+  'if a client sends a whole callback address, the laboratory shows the address, but hides the values of its parameters',
+  async t => {
+    const hide = createHide()
+    const show = (name: string, text: string) => hide.value(name, text, at)
+    const callback = 'http://localhost:3000/exchangeToken'
+    const sent = `${callback}?code=SECRETcode&state=SECRETstate=1`
+    const shown = `${callback}?code=hidden-${hide.hash('SECRETcode')}&state=hidden-${hide.hash('SECRETstate=1')}`
+    const { request, checks } = recordStep(
+      {
+        id: 'step-1',
+        requestId: 'request-1',
+        at,
+        listener: 'portal',
+        kind: 'exchange',
+        route: '/',
+        durationMs: 1,
+        request: {
+          method: 'POST',
+          url: `/?${new URLSearchParams({ redirect_uri: sent })}`,
+          headers: {},
+          body: { redirect_uri: sent },
+        },
+        response: { status: 400, headers: {}, body: undefined },
+        about: {},
+        checks: [{ name: 'redirect_uri', passed: false, expected: callback, received: sent }],
+        reason: 'redirect-uri-differs',
+      },
+      hide,
+    )
+    t.same([request.query.redirect_uri, request.body.redirect_uri], [shown, shown])
+    t.match(checks, [{ expected: callback, received: shown }])
+    t.equal(
+      show('cancel_url', `${callback}?a=&b#access_token=SECRET`),
+      `${callback}?a=&b#access_token=hidden-${hide.hash('SECRET')}`,
+    )
+    t.equal(show('redirect_uri', `${callback}?${randomUUID()}`), `${callback}?(other name)`)
+    t.equal(show('webPageUrl', 'https://me:SECRET@client.example/a@b'), 'https://(hidden)@client.example/a@b')
+    t.equal(show('name', 'Is this shown? a=b'), 'Is this shown? a=b')
+  },
+)
+
+t.test(
   'if a client sends a secret as the name of a field, the laboratory does not keep the name; it shows short names and the names in metadata',
   async t => {
     const secret = randomBytes(32).toString('base64url')

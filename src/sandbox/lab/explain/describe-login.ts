@@ -237,7 +237,8 @@ export const loginSchemas: Record<string, Schema> = {
     explanation: { anyOf: [object({ found: text, why: text, mend: text, source: text }), { type: 'null' }] },
     curl: {
       ...text,
-      description: 'A curl command for a similar request. Each hidden value is a placeholder in angle brackets.',
+      description:
+        'A curl command for a similar request. Each hidden value is a placeholder in angle brackets. In an address, the value of a parameter begins with `hidden-`.',
     },
   }),
   Login: object({

@@ -85,7 +85,7 @@ function differenceOf(received: string, expected: string): { received: string; e
   return { received: 'has another query', expected: registered.search ? `is ${withoutQuery(expected)}` : 'has none' }
 }
 
-/** Removes the query. The query may contain secrets, and the sentence about the addresses also goes to the log. */
+/** Removes the query. The values in the query are hidden, so they would not help a reader. */
 function withoutQuery(address: string): string {
   return address.replace(/\?.*$/s, '?…')
 }
