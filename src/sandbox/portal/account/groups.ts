@@ -187,7 +187,9 @@ export function groupPages(services: Pick<Services, 'addresses' | 'store' | 'key
         // The notice shows a name only if the user ID belongs to a member. Otherwise, a visitor could send any user ID
         // and read the name of this user.
         const isNamed = isId(userId) && (await isMember(store.read, groupId, userId))
-        await findProblem(() => endLink(services, { userId, groupId, callerId, only: 'membership' }), ['link-unknown'])
+        const link = { userId, groupId, callerId, only: 'membership' } as const
+        const removeProblem = await findProblem(() => endLink(services, link), ['link-unknown'])
+        if (removeProblem !== undefined) return showGroup(reply.status(422), groupId, { groupProblem: removeProblem })
         log('member-removed')
         return goTo(groupPath, { about: 'removed', userId: isNamed ? userId : undefined })
       }
@@ -228,7 +230,9 @@ export function groupPages(services: Pick<Services, 'addresses' | 'store' | 'key
     const { group_id: groupId, user_id: userId } = request.params
     const group = await requireOwnGroup(request, groupId)
     const path = `${listPath}/${group.id}`
-    const mayRemove = group.createdBy === visitorOf(request).id && isId(userId)
+    const { id: callerId } = visitorOf(request)
+    // The creator leaves the group on another page. That page says what happens if the creator is the only member.
+    const mayRemove = group.createdBy === callerId && isId(userId) && userId !== callerId
     const member =
       mayRemove && (await isMember(store.read, groupId, userId)) ? await findUser(store.read, userId) : undefined
     if (!member) return reply.redirect(path, 303)
