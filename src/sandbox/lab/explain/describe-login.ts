@@ -183,7 +183,11 @@ export const loginSchemas: Record<string, Schema> = {
     {
       name: text,
       passed: { type: 'boolean' },
-      expected: ref('Value'),
+      expected: {
+        anyOf: [ref('Value'), listOf(ref('Value'))],
+        description:
+          'A list if the received value may equal any of several values, such as the registered redirect URIs.',
+      },
       received: ref('Value'),
       why: text,
       source: text,

@@ -10,6 +10,7 @@ import {
   type Values,
 } from '../record/recorded.ts'
 import { guidanceOf } from './guidance.ts'
+import { nearestOf } from './marked-value.ts'
 
 /** Says why a step was refused, and how to fix it. Call this only for a refused step. */
 export function explainRefusal(
@@ -40,8 +41,10 @@ const addressReasons = ['redirect-uri-unregistered', 'redirect-uri-differs', 'ca
 function addressFound({ reason, checks }: RecordedStep): { found: string; fix: string } | undefined {
   if (reason === undefined || !addressReasons.includes(reason)) return undefined
   const failed = checks.find(({ name, passed }) => !passed && (name === 'redirect_uri' || name === 'cancel_url'))
-  if (failed === undefined || typeof failed.expected !== 'string') return undefined
-  const { name, expected, received } = failed
+  if (failed === undefined) return undefined
+  const { name, received } = failed
+  const expected = [failed.expected].flat().filter(value => typeof value === 'string')
+  if (expected.length === 0) return undefined
   const isStart = reason !== 'redirect-uri-differs'
   if (typeof received !== 'string' || received === '')
     return {
@@ -50,16 +53,15 @@ function addressFound({ reason, checks }: RecordedStep): { found: string; fix: s
     }
   if (name === 'cancel_url')
     return {
-      found: `cancel_url is ${withoutQuery(received)}, which is not an address at ${expected}.`,
+      found: `cancel_url is ${withoutQuery(received)}, which is not an address at ${expected.join(' or ')}.`,
       fix: guidanceOf('cancel-url-foreign').fix,
     }
-  const others = expected.split(', ')
-  const difference = others.map(one => differenceOf(received, one)).find(words => words !== undefined)
+  const difference = differenceOf(received, nearestOf(expected, received))
   const other = isStart ? 'but the registered address' : 'but the address that started the login'
   return {
     found: difference
       ? `redirect_uri ${difference.received}, ${other} ${difference.expected}.`
-      : `redirect_uri is ${withoutQuery(received)}, ${other} is ${others.map(withoutQuery).join(' or ')}.`,
+      : `redirect_uri is ${withoutQuery(received)}, ${other} is ${expected.map(withoutQuery).join(' or ')}.`,
     fix: isStart
       ? 'Send the registered address, or register the address that you send.'
       : 'Send the same address both times.',
