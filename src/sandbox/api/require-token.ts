@@ -59,7 +59,9 @@ export function requireToken(
     if (typeof caller === 'string') throw unauthorized(caller)
     const { kinds = users, refusal = () => permissionDenied } = request.routeOptions.config as Partial<AcceptedTokens>
     if (!kinds.includes(caller.kind))
-      throw new ApiError(403, refusal((request.params as { app_id?: string }).app_id ?? ''))
+      throw new ApiError(403, refusal((request.params as { app_id?: string }).app_id ?? ''), {
+        reason: 'token-of-another-kind',
+      })
     request.setDecorator<Caller>(decoratorName, caller)
   })
 }

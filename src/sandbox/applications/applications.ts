@@ -103,7 +103,7 @@ export async function* listReadable(
 
 /**
  * Throws Refusal. If an application belongs to other people, a user gets the same refusal as if it did not exist. With
- * an application's own token, a caller gets the refusal `not-allowed` for every other application.
+ * an application's own token, a caller gets the refusal `token-of-another-kind` for every other application.
  */
 export async function readApplication(
   { store }: Pick<Services, 'store'>,
@@ -111,7 +111,7 @@ export async function readApplication(
   { kind, userId, clientId }: Caller,
 ): Promise<Application> {
   if (!isId(id)) throw new Refusal('not-found')
-  if (kind === 'application' && id !== clientId) throw new Refusal('not-allowed')
+  if (kind === 'application' && id !== clientId) throw new Refusal('token-of-another-kind')
   const application =
     kind === 'application' ? await findApplication(store.read, id) : await findApplicationOf(store.read, id, userId)
   if (!application) throw new Refusal('not-found')

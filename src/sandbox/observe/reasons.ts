@@ -251,10 +251,22 @@ export const reasons = {
     reference: 'RFC 6750 3.1; RFC 7009',
   },
   'not-allowed': {
-    found: 'The token is valid, but does not allow this request.',
-    why: 'An application belongs to a group, and only the members of the group can change the application.',
-    fix: 'Check that the user is a member of the group to which the application belongs. With an application’s own access token, a client can read and list only that application.',
+    found: 'The user does not have the right to do this.',
+    why: 'Only the members of a group can change its applications and invite other people. Only the creator of a group can remove other members, and only invited people can join the group.',
+    fix: 'Check that the user is a member of the group to which the application belongs.',
     reference: 'RFC 6750 3.1; the API’s own description',
+  },
+  'token-of-another-kind': {
+    found: 'The access token is valid, but the call does not accept access tokens of this kind.',
+    why: 'A client must not change the members of a group, so it cannot use the tokens that it gets at logins for this. An application’s own token does not belong to a user.',
+    fix: 'Use an access token from the portal’s own page to change the members of a group. With an application’s own access token, only read or list that application.',
+    reference: 'RFC 6750 3.1; the API’s own description',
+  },
+  'user-differs': {
+    found: 'The call does not come from the user whose id is in userId.',
+    why: 'A user can allow an application only on their own behalf.',
+    fix: 'Send the e-mail address and the password of this user. The answer of /api/authorize contains the userId.',
+    reference: 'rule calls-without-browser',
   },
   'not-found': {
     found: 'Nothing exists at this address, or the caller does not have the right to see it.',

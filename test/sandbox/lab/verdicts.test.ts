@@ -243,7 +243,7 @@ t.test(
         login(exchange(refused('secret-wrong')), exchange({ status: 500 }), exchange(refused('code-used'))),
       ],
       [
-        'Refused at step 1: The token is valid, but does not allow this request.',
+        'Refused at step 1: The user does not have the right to do this.',
         login(step('api', {}, { method: 'POST', route: '/apps/v1', ...refused('not-allowed') })),
       ],
       [
@@ -366,6 +366,11 @@ t.test('the verdict names a fault as the cause of a failure only if the fault ca
       undefined,
       /at the portal at step 2/,
       login(step('metadata', {}, { status: 503, fault: fault('metadata-503') }), authorize()),
+    ],
+    [
+      undefined,
+      /Refused at step 3: The access token is valid, but [^.]*\.$/,
+      login(withCode(), exchange({ fault: fault('exchange-late') }), api(refused('token-of-another-kind'))),
     ],
     [
       'list-503',

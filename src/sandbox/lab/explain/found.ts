@@ -131,7 +131,6 @@ function groupFound({ reason, route, request, response }: RecordedStep): { found
   }
   if (reason !== 'not-allowed') return undefined
   const groupId = firstOf(request.body, 'data.groupId') ?? firstOf(request.body, 'groupId')
-  // The API may have refused the token before it read the body.
   if (typeof groupId !== 'string') return undefined
   return { found: `The visitor is not a member of the group ${groupId}.`, fix }
 }

@@ -177,8 +177,8 @@ function sayLoop(times: number, { step }: LoginStatus, login: Pick<RecordedLogin
  */
 const causedBy: [place: RegExp, reasons: RegExp][] = [
   [/^redirect-/, /^(state-|code-|consent-|field-missing|verifier-|client-unknown)/],
-  [/^exchange-/, /^(code-(used|revoked)|token-|refresh-token-|field-missing)/],
-  [/^refresh-/, /^(token-|refresh-token-|renewed-too-often)/],
+  [/^exchange-/, /^(code-(used|revoked)|token-(missing|malformed|expired|revoked)|refresh-token-|field-missing)/],
+  [/^refresh-/, /^(token-(missing|malformed|expired|revoked)|refresh-token-|renewed-too-often)/],
   [
     /^(create|update|remove|secret|link|unlink|make-group|api)-/,
     /^(changed-meanwhile|not-found|member-already|invited-already|link-unknown)$/,
