@@ -232,9 +232,9 @@ export const reasons = {
     reference: 'RFC 6750 2.1',
   },
   'token-malformed': {
-    found: 'This portal did not sign the access token.',
-    why: 'Without a check of the signature, anybody could make a token.',
-    fix: 'Send the access token exactly as you received it. Perhaps the token was cut off, or belongs to another sandbox.',
+    found: 'The access token is not a valid token of this portal.',
+    why: 'Without a check of the signature, the issuer and the times, anybody could make a token.',
+    fix: 'Send the access token exactly as you received it. If the token was not cut off, sign in again: perhaps it belongs to another sandbox, to a removed signing key, or to an earlier PORTAL_URL.',
     reference: 'RFC 6750 3.1; RFC 9068 4',
   },
   'token-expired': {
@@ -245,7 +245,7 @@ export const reasons = {
   },
   'token-revoked': {
     found:
-      'The access token was revoked by a person, by the client or by the portal. The portal revokes tokens if a code or a refresh token may have been stolen, or if the user has more than 100 grants for the client.',
+      'The access token was revoked by a person, by the client or by the portal. The portal revokes tokens if a code or a refresh token may have been stolen, if the user has more than 100 grants for the client, or if the application was removed.',
     why: 'After a sign-out, a withdrawn consent, a new password or a theft, no client is allowed to act on the user’s behalf with the old tokens.',
     fix: 'Forget the tokens of a session when it ends, in every process and cache. After a 401 answer, ask the visitor to sign in.',
     reference: 'RFC 6750 3.1; RFC 7009',
@@ -298,6 +298,12 @@ export const reasons = {
     why: 'It must not be possible to find a password or a secret by trying many values.',
     fix: 'Wait as long as Retry-After says. Do not retry automatically.',
     reference: 'RFC 6585 4',
+  },
+  'too-many-sign-ups': {
+    found: 'Too many people have signed up from this IP address within an hour.',
+    why: 'Without a limit, a program could fill the database with accounts.',
+    fix: 'Wait as long as Retry-After says. Test suites on one machine share this limit.',
+    reference: 'rule limit-sign-ups',
   },
   'cross-site': {
     found: 'A page of another site made the browser send this request.',

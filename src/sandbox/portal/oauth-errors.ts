@@ -55,6 +55,7 @@ const answers: Partial<Record<Reason, OAuthAnswer | ((details: RefusalDetails) =
   'refresh-token-expired': badRefreshToken,
   'refresh-token-of-another-client': badRefreshToken,
   'too-many-failures': tooMany,
+  'too-many-sign-ups': tooMany,
   'renewed-too-often': tooMany,
   'cross-site': [403, 'access_denied', 'The portal does not accept calls from pages of other sites.'],
   'method-not-allowed': ({ isGetOnly }) => [

@@ -14,7 +14,7 @@ function refusalsIn(schema: string) {
     413: answer('The body is larger than 32 KiB.', schema),
     415: answer('The body is neither a form nor JSON.', schema),
     429: {
-      ...answer('Too many attempts failed. Retry-After says how many seconds to wait.', schema),
+      ...answer('There were too many attempts. Retry-After says how many seconds to wait.', schema),
       headers: retryAfter,
     },
     500: answer('The server failed, but it may have carried out the call.', schema),
