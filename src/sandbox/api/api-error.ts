@@ -117,6 +117,7 @@ const commonMessages: Record<CommonReason, string> = {
   'body-too-large': 'The request body is larger than 64 KiB.',
   'content-type-unsupported': 'Send the body as application/json.',
   'body-unreadable': 'The request cannot be read.',
+  'host-repeated': 'Send one Host header.',
   internal: 'Internal Server Error',
 }
 

@@ -21,6 +21,12 @@ export const reasons = {
     fix: 'Encode every value before you put it into an address, for example with encodeURIComponent.',
     reference: 'RFC 3986 2.1 and 2.5',
   },
+  'host-repeated': {
+    found: 'The request has two Host headers.',
+    why: 'A proxy may use one Host header, and the platform the other.',
+    fix: 'Send one Host header. Perhaps a library and your own code both add the header.',
+    reference: 'RFC 9112 3.2',
+  },
   'body-unreadable': {
     found: 'The body of the request could not be read.',
     why: 'The Content-Type says how to read the body. This body is in another format, or damaged.',

@@ -33,6 +33,7 @@ const answers: Partial<Record<Reason, OAuthAnswer | ((details: RefusalDetails) =
   'field-misplaced': ({ place }) =>
     invalid(`Send the fields in the body, not in ${place === 'header' ? 'a header' : 'the address'}.`),
   'body-unreadable': invalid('The request body cannot be read.'),
+  'host-repeated': invalid('Send one Host header.'),
   'body-too-large': [413, 'invalid_request', 'The request body is too large.'],
   'content-type-unsupported': [415, 'invalid_request', 'Send application/x-www-form-urlencoded or application/json.'],
   'grant-type-unsupported': [400, 'unsupported_grant_type', `grant_type must be ${grantTypes.join(' or ')}.`],
