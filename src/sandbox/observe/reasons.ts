@@ -308,7 +308,7 @@ export const reasons = {
   'too-many-sign-ups': {
     found: 'Too many people have signed up from this IP address within an hour.',
     why: 'Without a limit, a program could fill the database with accounts.',
-    fix: 'Wait as long as Retry-After says. Test suites on one machine share this limit.',
+    fix: 'Wait as long as Retry-After says. All programs on one machine share this limit.',
     reference: 'rule limit-sign-ups',
   },
   'cross-site': {

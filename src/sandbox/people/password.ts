@@ -13,7 +13,8 @@ import {
   replacePasswordHash,
 } from '../store/users.ts'
 import { makeFormToken, readFormToken } from '../tokens/form-token.ts'
-import { hashToken, isEqualHash } from '../tokens/opaque-token.ts'
+import { hashToken } from '../tokens/opaque-token.ts'
+import { isEqual } from '../values/is-equal.ts'
 
 /**
  * The content of a cookie with which the portal recognises a browser that has signed in before. If strangers enter
@@ -180,7 +181,7 @@ export async function readResetToken(
 ): Promise<Credentials> {
   const link = readFormToken<ResetLink>(keyRing.sealingKey, resetPurpose, token, clock())
   const credentials = link && (await findCredentialsOf(store.read, link.userId))
-  if (!credentials || !isEqualHash(hashToken(credentials.passwordHash), link.passwordHash))
+  if (!credentials || !isEqual(hashToken(credentials.passwordHash), link.passwordHash))
     throw new Refusal('link-expired')
   return credentials
 }

@@ -310,6 +310,7 @@ t.test(
       sentence: /exchanged it. The login began at http:\/\/127.0.0.1:3000, and came back to http:\/\/localhost:3000\.$/,
       fix: /^Open the client at http:\/\/localhost:3000/,
     })
+    t.match(verdict(begunAt('http://127.0.0.2:3000/')).fix, /register a redirect URI at http:\/\/127\.0\.0\.2:3000\./)
     for (const referer of ['http://localhost:3000/', 'https://elsewhere.test/', 'nothing', ''])
       t.match(
         verdict(begunAt(referer)),

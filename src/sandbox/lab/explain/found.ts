@@ -1,5 +1,5 @@
 // Says exactly what was wrong with one request, for example which field is missing, or how two addresses differ.
-import { longestCodeSeconds } from '../../store/grants.ts'
+import { longestCodeSeconds } from '../../values/longest-code.ts'
 import {
   firstOf,
   identityOf,

@@ -1,5 +1,7 @@
 // The form of a fault: a field for each option, made from the JSON Schema of the option. Also converts a sent form into
 // an order.
+
+import { parseJson } from '../../values/parse-json.ts'
 import type { Fault } from '../faults/catalogue.ts'
 import type { Option, OptionSchema } from '../faults/kind.ts'
 import type { FieldMessages } from '../lab-error.ts'
@@ -156,12 +158,4 @@ function readHeaders(text: string): unknown {
   const lines = text.split(/\r?\n/).filter(line => line.trim() !== '')
   const pairs = lines.map(line => /^\s*([^:\s]+)\s*:\s*(.*?)\s*$/.exec(line)?.slice(1) as [string, string] | undefined)
   return pairs.includes(undefined) ? undefined : Object.fromEntries(pairs as [string, string][])
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }

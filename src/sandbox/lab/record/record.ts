@@ -1,5 +1,6 @@
 // Converts a step into the form that the laboratory keeps. Secrets are hidden here.
 import type { Check } from '../../observe/steps.ts'
+import { parseJson } from '../../values/parse-json.ts'
 import { beginningOf, createAllowance, mostStepBytes, mostStepValues, sizeInJson } from './allowance.ts'
 import type { Hide } from './hide.ts'
 import { type LabStep, type RecordedCheck, type RecordedStep, type Scheme, schemes, type Value } from './recorded.ts'
@@ -172,12 +173,4 @@ function readLocation(location: string | undefined): [string, string][] {
 function fieldsOf(body: unknown): [string, unknown][] {
   const value = typeof body === 'string' ? parseJson(body) : body
   return typeof value === 'object' && value !== null ? Object.entries(value) : []
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }
