@@ -108,7 +108,7 @@ export async function redeemCode(
     : await store.write(db =>
         redeemGrant(db, binding, { refreshTokenHash: hashToken(refreshToken), refreshTokenSeconds, now }),
       )
-  if (!redeemed) throw await explainRefusal(services, binding, exchange, notes)
+  if (!redeemed) throw await whyNotRedeemed(services, binding, exchange, notes)
   notes.about(redeemed)
   const received = receivedOf(exchange, binding)
   for (const name of ['code', 'redirect_uri', 'state', 'code_verifier'] as const)
@@ -128,7 +128,7 @@ function receivedOf({ code, state, codeVerifier }: Exchange, { redirectUri, code
  * Finds out why a code was not redeemed. If two callers have used the code, the function also ends the tokens that the
  * first caller got.
  */
-async function explainRefusal(
+async function whyNotRedeemed(
   { store, clock }: Pick<Services, 'store' | 'clock'>,
   binding: CodeBinding,
   exchange: Exchange,

@@ -29,7 +29,7 @@ export interface FaultField {
 type FieldType = 'number' | 'choice' | 'text' | 'long-text' | 'headers' | 'json'
 
 /** Returns the fields of the fault's form. Without `sent`, the fields have their defaults. */
-export function fieldsOf({ name: fault, options }: Fault, sent?: Sent, problems: FieldMessages = {}): FaultField[] {
+export function formFieldsOf({ name: fault, options }: Fault, sent?: Sent, problems: FieldMessages = {}): FaultField[] {
   const own = Object.entries(options).map(([name, option]) => optionField(fault, name, option, sent, problems))
   return [
     ...own,

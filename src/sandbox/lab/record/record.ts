@@ -68,8 +68,8 @@ export function recordStep(step: LabStep, hide: Hide): RecordedStep {
   recorded.request.headers = hideAll(readHeaders(request.headers))
   recorded.response.location = hideAll(readLocation(response.headers.location))
   // Leave out the bodies of successful API answers: these bodies are long, and say nothing about the login.
-  recorded.response.body = hideAll(step.listener === 'api' && !step.reason ? [] : fieldsOf(response.body))
-  recorded.request.body = hideAll(fieldsOf(request.body))
+  recorded.response.body = hideAll(step.listener === 'api' && !step.reason ? [] : fieldsInBody(response.body))
+  recorded.request.body = hideAll(fieldsInBody(request.body))
   recorded.response.headers = hideAll(readHeaders(response.headers))
   const isExpectedShortened = checks.some(
     ({ expected }, index) => [expected].flat().length > [recorded.checks[index]?.expected].flat().length,
@@ -170,7 +170,7 @@ function readLocation(location: string | undefined): [string, string][] {
 }
 
 /** Returns the fields of a body: a form, a JSON object, or a string that is JSON. Any other body has no fields. */
-function fieldsOf(body: unknown): [string, unknown][] {
+function fieldsInBody(body: unknown): [string, unknown][] {
   const value = typeof body === 'string' ? parseJson(body) : body
   return typeof value === 'object' && value !== null ? Object.entries(value) : []
 }
