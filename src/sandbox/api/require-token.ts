@@ -14,7 +14,10 @@ interface AcceptedTokens {
   refusal: (appId: string) => string
 }
 
-/** A user's token gives all rights of this user. It does not matter which client sends the token. */
+/**
+ * A user's token gives all rights of this user, whichever client sends the token. There is one exception: only a token
+ * from the portal's own page gives the right to change the members of groups.
+ */
 const users: readonly TokenKind[] = ['portal', 'client']
 
 /**
