@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
+import { Ajv2020 } from 'ajv/dist/2020.js'
 import t from 'tap'
 import { catalogue } from '../../../src/sandbox/lab/faults/catalogue.ts'
 import { furtherHeaders } from '../../../src/sandbox/lab/faults/connection-kinds.ts'
@@ -140,6 +141,20 @@ t.test(
       { fault: 'exchange-answer', options: { status: 200, headers: { Trailer: 'x' } } },
     ])
       t.match((await call('POST', '/lab/v1/faults', order)).json().error.message, { 'options.headers': [/trailer/] })
+  },
+)
+
+t.test(
+  'the catalogue publishes a JSON Schema for each option, and the schema allows the same values as the laboratory',
+  async t => {
+    const ajv = new Ajv2020({ strict: false })
+    const headers = Object.fromEntries(Array.from({ length: 21 }, (_, index) => [`x-${index}`, '']))
+    const objects = [{}, [], { a: 'b' }, { a: 'é' }, { a: 5 }, { 'a b': '' }, { trailer: 'x' }, headers]
+    const values = [...objects, '', 'x', 'é', 'a\nb', 'x'.repeat(201), -1, 0, 1.5, 401, 86_401, true, null, '401']
+    const options = new Set([...catalogue.values()].flatMap(fault => Object.values(fault.options)))
+    for (const { about, schema, isAllowed } of options)
+      for (const value of values)
+        t.equal(ajv.validate(schema, value), isAllowed(value), `${about} ${JSON.stringify(value).slice(0, 40)}`)
   },
 )
 

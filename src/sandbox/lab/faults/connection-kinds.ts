@@ -46,10 +46,16 @@ const ownHeaders = ['content-length', 'content-encoding', 'transfer-encoding', '
 export const furtherHeaders: Option = {
   about: 'The additional headers: an object with their names and values.',
   allowed: `an object of at most 20 headers, with values of printable ASCII characters, and without ${ownHeaders.join(', ')}`,
-  schema: { type: 'object', additionalProperties: { type: 'string', maxLength: 2000 } },
+  schema: {
+    type: 'object',
+    maxProperties: 20,
+    propertyNames: { pattern: '^[\\w-]{1,100}$', not: { enum: ownHeaders } },
+    additionalProperties: { type: 'string', pattern: '^[ -~]*$', maxLength: 2000 },
+  },
   isAllowed: value =>
     typeof value === 'object' &&
     value !== null &&
+    !Array.isArray(value) &&
     Object.keys(value).length <= 20 &&
     Object.entries(value).every(
       ([name, text]) =>
