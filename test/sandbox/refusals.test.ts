@@ -11,7 +11,7 @@ import { oauthAnswerOf } from '../../src/sandbox/portal/oauth-errors.ts'
 const sandbox = 'src/sandbox'
 
 /** If a refusal has one of these reasons, the portal shows a message next to the form instead of an error page. */
-const besideForms: Reason[] = ['password-wrong', 'too-many-failures', 'fields-invalid']
+const besideForms: Reason[] = ['password-wrong', 'too-many-failures', 'too-many-sign-ups', 'fields-invalid']
 
 /** Returns the reasons that occur in these files and folders. */
 function reasonsIn(...paths: string[]): Reason[] {

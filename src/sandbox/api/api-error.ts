@@ -50,6 +50,9 @@ const { groupsOfUser, applicationsInGroup, bytesInGroup, openInvitations, invita
 
 type Body = string | FieldProblems
 
+/** The real platform uses the same words. */
+export const permissionDenied = 'Permission denied'
+
 /** The status and the message of the API's answer, for each reason why the domain code refuses a request. */
 const answers: Partial<Record<Reason, [statusCode: number, body: Body | ((details: RefusalDetails) => Body)]>> = {
   'not-found': [404, 'App not found.'],
@@ -62,6 +65,7 @@ const answers: Partial<Record<Reason, [statusCode: number, body: Body | ((detail
       return field === 'groupId' ? 'Could not create App. User is not a member of the group.' : permissionDenied
     },
   ],
+  'token-of-another-kind': [403, permissionDenied],
   'user-unknown': [404, 'From identity not found.'],
   'link-unknown': [404, 'Link not found.'],
   'member-already': [409, 'The user is already a member of the group.'],
@@ -101,9 +105,6 @@ const answers: Partial<Record<Reason, [statusCode: number, body: Body | ((detail
   ],
 }
 
-/** The real platform uses the same words. */
-export const permissionDenied = 'Permission denied'
-
 /** The message of a refused removal, in the words of the real platform. */
 export function refusalToRemove(appId: string): string {
   return `Forbidden: You don't have 'manage' permission on '${appId}'`
@@ -116,6 +117,7 @@ const commonMessages: Record<CommonReason, string> = {
   'body-too-large': 'The request body is larger than 64 KiB.',
   'content-type-unsupported': 'Send the body as application/json.',
   'body-unreadable': 'The request cannot be read.',
+  'host-repeated': 'Send one Host header.',
   internal: 'Internal Server Error',
 }
 

@@ -55,7 +55,7 @@ type FindProblems = (data: Record<string, unknown>, bySchema: FieldProblems) => 
 
 /**
  * Returns the data of the body, whether the body has an envelope or not. `Data` is the type that the route's schema
- * describes. Routes with `attachValidation` call this function after they have checked the caller's rights. Throws
+ * describes. The call that changes an application first checks the caller's rights, and then calls this function. Throws
  * ApiError 400 if there is no body. Throws InvalidFields, with all problems of the fields, if a field is wrong.
  */
 export function readData<Data>(request: FastifyRequest, findProblems: FindProblems): Data {

@@ -137,17 +137,22 @@ function mapValues<T, R>(values: Record<string, T>, map: (value: T) => R): Recor
   return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, map(value)]))
 }
 
+/** Without quotation marks, these words are not strings in YAML 1.1 or 1.2. */
+const constants = /^(null|true|false|yes|no|on|off|y|n)$/i
+
 /**
  * Writes a value as YAML. If YAML could misread a string without quotation marks, the function writes a JSON string,
  * which is also valid YAML.
  */
 function toYaml(value: unknown, indent = ''): string {
-  if (typeof value === 'string')
-    return /^[A-Za-z][\w./-]*(:\/\/[\w.:/-]+)?( \| \w+)*$/.test(value) ? value : JSON.stringify(value)
+  if (typeof value === 'string') {
+    const isPlain = /^[A-Za-z][\w./-]*(:\/\/[\w.:/-]+)?( \| \w+)*$/.test(value) && !constants.test(value)
+    return isPlain ? value : JSON.stringify(value)
+  }
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return JSON.stringify(value)
   return Object.entries(value)
     .map(([name, one]) => {
-      const key = /^[\w/{}?.-]+$/.test(name) ? name : JSON.stringify(name)
+      const key = /^[\w/{}?.-]+$/.test(name) && !constants.test(name) ? name : JSON.stringify(name)
       const isMap = typeof one === 'object' && one !== null && !Array.isArray(one)
       return `${indent}${key}:${isMap ? `\n${toYaml(one, `${indent}  `)}` : ` ${toYaml(one)}`}`
     })

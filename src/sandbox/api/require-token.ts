@@ -14,7 +14,10 @@ interface AcceptedTokens {
   refusal: (appId: string) => string
 }
 
-/** A user's token gives all rights of this user. It does not matter which client sends the token. */
+/**
+ * A user's token gives all rights of this user, whichever client sends the token. There is one exception: only a token
+ * from the portal's own page gives the right to change the members of groups.
+ */
 const users: readonly TokenKind[] = ['portal', 'client']
 
 /**
@@ -59,7 +62,9 @@ export function requireToken(
     if (typeof caller === 'string') throw unauthorized(caller)
     const { kinds = users, refusal = () => permissionDenied } = request.routeOptions.config as Partial<AcceptedTokens>
     if (!kinds.includes(caller.kind))
-      throw new ApiError(403, refusal((request.params as { app_id?: string }).app_id ?? ''))
+      throw new ApiError(403, refusal((request.params as { app_id?: string }).app_id ?? ''), {
+        reason: 'token-of-another-kind',
+      })
     request.setDecorator<Caller>(decoratorName, caller)
   })
 }

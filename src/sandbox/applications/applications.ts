@@ -23,6 +23,7 @@ import { isMember } from '../store/memberships.ts'
 import type { Db } from '../store/schema.ts'
 import { appTokenLifetime, signAppToken } from '../tokens/access-token.ts'
 import type { Caller } from '../tokens/find-caller.ts'
+import type { SigningKey } from '../tokens/key-ring.ts'
 import { hashToken, makeSecret } from '../tokens/opaque-token.ts'
 import { isId } from '../values/is-id.ts'
 import { type ChangedApplication, fieldsOf, mergeFields, type NewApplication } from './fields.ts'
@@ -60,7 +61,8 @@ export async function createApplication(
     madeByClient: maker.clientId,
   }
   const clientSecret = makeSecret()
-  const tokens = await Promise.all([signToken(services, unsaved), signToken(services, unsaved)])
+  const signingKey = await services.keyRing.currentSigningKey()
+  const tokens = [signToken(services, signingKey, unsaved), signToken(services, signingKey, unsaved)]
   const application = await services.store.transaction(async db => {
     const group = isId(groupId) ? await lockGroup(db, groupId) : undefined
     if (!group) throw new Refusal('group-unknown', { field: 'groupId' })
@@ -76,13 +78,14 @@ export async function createApplication(
   return { application, clientSecret, tokens }
 }
 
-async function signToken(
-  { addresses, keyRing }: Pick<Services, 'addresses' | 'keyRing'>,
+function signToken(
+  { addresses }: Pick<Services, 'addresses'>,
+  signingKey: SigningKey,
   { id, createdBy, createdAt }: Pick<Application, 'id' | 'createdBy' | 'createdAt'>,
 ) {
   const tokenId = randomUUID()
   const claims = { issuer: addresses.portalUrl, userId: createdBy, clientId: id, now: createdAt, tokenId }
-  return { id: tokenId, token: await signAppToken(keyRing, claims) }
+  return { id: tokenId, token: signAppToken(signingKey, claims) }
 }
 
 /**
@@ -100,7 +103,7 @@ export async function* listReadable(
 
 /**
  * Throws Refusal. If an application belongs to other people, a user gets the same refusal as if it did not exist. With
- * an application's own token, a caller gets the refusal `not-allowed` for every other application.
+ * an application's own token, a caller gets the refusal `token-of-another-kind` for every other application.
  */
 export async function readApplication(
   { store }: Pick<Services, 'store'>,
@@ -108,7 +111,7 @@ export async function readApplication(
   { kind, userId, clientId }: Caller,
 ): Promise<Application> {
   if (!isId(id)) throw new Refusal('not-found')
-  if (kind === 'application' && id !== clientId) throw new Refusal('not-allowed')
+  if (kind === 'application' && id !== clientId) throw new Refusal('token-of-another-kind')
   const application =
     kind === 'application' ? await findApplication(store.read, id) : await findApplicationOf(store.read, id, userId)
   if (!application) throw new Refusal('not-found')

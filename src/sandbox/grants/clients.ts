@@ -5,7 +5,8 @@ import type { Services } from '../services.ts'
 import { findApplication } from '../store/applications.ts'
 import { listSecretHashes } from '../store/client-secrets.ts'
 import { type Bucket, countFailure, failureWindowMs, findBackOff } from '../store/failures.ts'
-import { hashToken, isEqualHash } from '../tokens/opaque-token.ts'
+import { hashToken } from '../tokens/opaque-token.ts'
+import { isEqual } from '../values/is-equal.ts'
 import { isId } from '../values/is-id.ts'
 
 /**
@@ -21,7 +22,7 @@ export async function authenticateClient(
   const hash = hashToken(secret)
   const isPossible = isId(clientId)
   const hashes = isPossible ? await listSecretHashes(store.read, clientId) : []
-  const isRight = hashes.some(valid => isEqualHash(valid, hash))
+  const isRight = hashes.some(valid => isEqual(valid, hash))
   notes.check({ name: 'client_secret', passed: isRight, received: secret })
   if (isRight) return notes.about({ knownClientId: clientId, provenClientId: clientId })
   const buckets: Bucket[] = [

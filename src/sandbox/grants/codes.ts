@@ -86,7 +86,9 @@ export async function redeemCode(
   exchange: Exchange,
   notes: StepNotes,
 ): Promise<IssuedTokens> {
-  const { store, lifetimes, clock } = services
+  const { store, lifetimes, keyRing, clock } = services
+  // Get the key before the code is redeemed. If the keys cannot be read, the code stays valid.
+  const signingKey = await keyRing.currentSigningKey()
   const now = clock()
   const refreshToken = makeAlphanumericToken()
   const { refreshTokenSeconds } = lifetimes(exchange.clientId)
@@ -106,12 +108,12 @@ export async function redeemCode(
     : await store.write(db =>
         redeemGrant(db, binding, { refreshTokenHash: hashToken(refreshToken), refreshTokenSeconds, now }),
       )
-  if (!redeemed) throw await explainRefusal(services, binding, exchange, notes)
+  if (!redeemed) throw await whyNotRedeemed(services, binding, exchange, notes)
   notes.about(redeemed)
   const received = receivedOf(exchange, binding)
   for (const name of ['code', 'redirect_uri', 'state', 'code_verifier'] as const)
     notes.check({ name, passed: true, received: received[name] })
-  return issueTokens(services, { ...redeemed, generation: 0, clientId: exchange.clientId, refreshToken })
+  return issueTokens(services, signingKey, { ...redeemed, generation: 0, clientId: exchange.clientId, refreshToken })
 }
 
 /**
@@ -126,7 +128,7 @@ function receivedOf({ code, state, codeVerifier }: Exchange, { redirectUri, code
  * Finds out why a code was not redeemed. If two callers have used the code, the function also ends the tokens that the
  * first caller got.
  */
-async function explainRefusal(
+async function whyNotRedeemed(
   { store, clock }: Pick<Services, 'store' | 'clock'>,
   binding: CodeBinding,
   exchange: Exchange,

@@ -128,9 +128,9 @@ export async function readLoginRequest(
   if (responseType !== 'code') refuse('response-type-unsupported', { field: 'response_type' })
   if (grantType !== 'authorization')
     refuse(grantType ? 'grant-type-unsupported' : 'field-missing', { field: 'grant_type' })
-  const origins = application.redirectUris.map(uri => new URL(uri).origin)
+  const origins = [...new Set(application.redirectUris.map(uri => new URL(uri).origin))]
   const isCancelUrl = isUrlOf(origins, cancelUrl)
-  notes.check({ name: 'cancel_url', passed: isCancelUrl, expected: origins.join(', '), received: cancelUrl })
+  notes.check({ name: 'cancel_url', passed: isCancelUrl, expected: origins, received: cancelUrl })
   if (!isCancelUrl) refuse('cancel-url-foreign', { field: 'cancel_url' })
   const challengeFault = findChallengeFault(parameters)
   if (challengeFault) refuse('challenge-invalid', challengeFault)
@@ -171,8 +171,7 @@ function checkRedirectUri(
   // Compare byte by byte. The comparison must be exact, because looser comparisons have led to open redirects (RFC 9700
   // 4.1).
   const isRegistered = redirectUri !== undefined && redirectUris.includes(redirectUri)
-  const expected = redirectUris.join(', ')
-  notes.check({ name: 'redirect_uri', passed: isRegistered, expected, received: redirectUri })
+  notes.check({ name: 'redirect_uri', passed: isRegistered, expected: redirectUris, received: redirectUri })
   if (redirectUri === undefined) throw missing('redirect_uri', repeated)
   if (!isRegistered) throw new Refusal('redirect-uri-unregistered')
   return redirectUri

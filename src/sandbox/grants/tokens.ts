@@ -16,6 +16,7 @@ import {
   type TokenFamily,
 } from '../store/refresh-tokens.ts'
 import { grantIdOf, signUserToken, userTokenLifetime, verifyAccessToken } from '../tokens/access-token.ts'
+import type { SigningKey } from '../tokens/key-ring.ts'
 import { deriveSuccessor, hashToken } from '../tokens/opaque-token.ts'
 
 export interface IssuedTokens {
@@ -25,13 +26,14 @@ export interface IssuedTokens {
 }
 
 /** Makes an access token for a family, and returns it together with the family's newest refresh token. */
-export async function issueTokens(
-  { addresses, lifetimes, keyRing, clock }: Pick<Services, 'addresses' | 'lifetimes' | 'keyRing' | 'clock'>,
+export function issueTokens(
+  { addresses, lifetimes, clock }: Pick<Services, 'addresses' | 'lifetimes' | 'clock'>,
+  signingKey: SigningKey,
   { grantId, userId, generation, clientId, refreshToken }: TokenFamily & { clientId: string; refreshToken: string },
-): Promise<IssuedTokens> {
+): IssuedTokens {
   const lifetimeSeconds = lifetimes(clientId).accessTokenSeconds
   const order = { issuer: addresses.portalUrl, grantId, generation, userId, clientId, now: clock(), lifetimeSeconds }
-  return { accessToken: await signUserToken(keyRing, order), expiresInSeconds: lifetimeSeconds, refreshToken }
+  return { accessToken: signUserToken(signingKey, order), expiresInSeconds: lifetimeSeconds, refreshToken }
 }
 
 // Within this time, the portal repeats its answer to a replaced token: a second tab, or a client that lost the answer,
@@ -49,6 +51,8 @@ export async function renewTokens(
   notes: StepNotes,
 ): Promise<IssuedTokens> {
   const { store, keyRing, lifetimes, clock } = services
+  // Get the key before the refresh token is replaced. If the keys cannot be read, the refresh token is not replaced.
+  const signingKey = await keyRing.currentSigningKey()
   const { refreshTokenSeconds } = lifetimes(clientId)
   const token = { tokenHash: hashToken(refreshToken), clientId, now: clock() }
   const successor = deriveSuccessor(keyRing.sealingKey, refreshToken)
@@ -62,7 +66,7 @@ export async function renewTokens(
   notes.check({ name: 'refresh_token', passed: family !== undefined, received: refreshToken })
   if (!family) throw new Refusal(await whyRefused(services, token))
   notes.about({ grantId: family.grantId, userId: family.userId })
-  return issueTokens(services, { ...family, clientId, refreshToken: successor })
+  return issueTokens(services, signingKey, { ...family, clientId, refreshToken: successor })
 }
 
 /**
@@ -123,7 +127,7 @@ export async function makePortalToken(
   const now = clock()
   const expiresAt = new Date(now.getTime() + userTokenLifetime * 1000)
   const order = { issuer: addresses.portalUrl, grantId: id, userId, clientId: addresses.portalUrl, now }
-  const accessToken = await signUserToken(keyRing, order)
+  const accessToken = signUserToken(await keyRing.currentSigningKey(), order)
   const tokenEnd = accessToken.slice(-4)
   await store.transaction(async db => {
     await requireProof(db, userId, proof)

@@ -51,7 +51,13 @@ export type CommonReason =
   | 'body-too-large'
   | 'content-type-unsupported'
   | 'body-unreadable'
+  | 'host-repeated'
   | 'internal'
+
+/** Thrown if a request has two Host headers. Fastify's own error handler uses `statusCode`. */
+export class RepeatedHost extends Error {
+  readonly statusCode = 400
+}
 
 /**
  * Classifies any thrown error, whether our code, the framework or the database threw it. Callers learn nothing about an
@@ -61,6 +67,7 @@ export function classifyError(error: unknown): { statusCode: number; reason: Com
   if (error instanceof Busy) return { statusCode: 503, reason: 'busy' }
   if (storeFaultOf(error)) return { statusCode: 503, reason: 'store-unavailable' }
   const { statusCode } = error as { statusCode?: number }
+  if (error instanceof RepeatedHost) return { statusCode: error.statusCode, reason: 'host-repeated' }
   if (statusCode === 413) return { statusCode, reason: 'body-too-large' }
   if (statusCode === 415) return { statusCode, reason: 'content-type-unsupported' }
   if (statusCode && statusCode < 500) return { statusCode, reason: 'body-unreadable' }

@@ -15,7 +15,7 @@ import Fastify, {
 } from 'fastify'
 import { whoAndWhy } from '../observe/observe.ts'
 import { closeWith } from './connections.ts'
-import { reportRefusal } from './http-refusal.ts'
+import { RepeatedHost, reportRefusal } from './http-refusal.ts'
 import { prepareToListen } from './listen.ts'
 import { boundPipelining } from './pipelining.ts'
 
@@ -122,7 +122,7 @@ export function createServer({ logger, toBody, dialect }: ServerOptions): Fastif
   finishRequests(server)
   prepareToListen(server)
   server.addHook('onRequest', async request => {
-    if (countHosts(request.raw) > 1) throw Object.assign(new Error('two Host headers'), { statusCode: 400 })
+    if (countHosts(request.raw) > 1) throw new RepeatedHost('two Host headers')
   })
   let isClosing = false
   server.addHook('preClose', async () => {

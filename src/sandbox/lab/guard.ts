@@ -1,7 +1,7 @@
 // Decides which requests may use the laboratory. The laboratory shows all requests to the sandbox. Pages of other sites
 // must therefore not read or change anything in it.
-import { timingSafeEqual } from 'node:crypto'
 import type { FastifyRequest, onRequestHookHandler } from 'fastify'
+import { isEqual } from '../values/is-equal.ts'
 import type { Secret } from '../values/secret.ts'
 import { describeParameters, LabError } from './lab-error.ts'
 
@@ -64,11 +64,6 @@ function readToken({ headers }: FastifyRequest): string {
   if (scheme.toLowerCase() !== 'basic') return value
   const pair = Buffer.from(value, 'base64').toString()
   return pair.slice(pair.indexOf(':') + 1)
-}
-
-function isEqual(given: string, expected: string): boolean {
-  const [one, other] = [Buffer.from(given), Buffer.from(expected)]
-  return one.length === other.length && timingSafeEqual(one, other)
 }
 
 /**

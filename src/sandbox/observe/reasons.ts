@@ -21,6 +21,12 @@ export const reasons = {
     fix: 'Encode every value before you put it into an address, for example with encodeURIComponent.',
     reference: 'RFC 3986 2.1 and 2.5',
   },
+  'host-repeated': {
+    found: 'The request has two Host headers.',
+    why: 'A proxy may use one Host header, and the platform the other.',
+    fix: 'Send one Host header. Perhaps a library and your own code both add the header.',
+    reference: 'RFC 9112 3.2',
+  },
   'body-unreadable': {
     found: 'The body of the request could not be read.',
     why: 'The Content-Type says how to read the body. This body is in another format, or damaged.',
@@ -232,9 +238,9 @@ export const reasons = {
     reference: 'RFC 6750 2.1',
   },
   'token-malformed': {
-    found: 'This portal did not sign the access token.',
-    why: 'Without a check of the signature, anybody could make a token.',
-    fix: 'Send the access token exactly as you received it. Perhaps the token was cut off, or belongs to another sandbox.',
+    found: 'The access token is not a valid token of this portal.',
+    why: 'Without a check of the signature, the issuer and the times, anybody could make a token.',
+    fix: 'Send the access token exactly as you received it. If the token was not cut off, sign in again: perhaps it belongs to another sandbox, to a removed signing key, or to an earlier PORTAL_URL.',
     reference: 'RFC 6750 3.1; RFC 9068 4',
   },
   'token-expired': {
@@ -245,16 +251,28 @@ export const reasons = {
   },
   'token-revoked': {
     found:
-      'The access token was revoked by a person, by the client or by the portal. The portal revokes tokens if a code or a refresh token may have been stolen, or if the user has more than 100 grants for the client.',
+      'The access token was revoked by a person, by the client or by the portal. The portal revokes tokens if a code or a refresh token may have been stolen, if the user has more than 100 grants for the client, or if the application was removed.',
     why: 'After a sign-out, a withdrawn consent, a new password or a theft, no client is allowed to act on the user’s behalf with the old tokens.',
     fix: 'Forget the tokens of a session when it ends, in every process and cache. After a 401 answer, ask the visitor to sign in.',
     reference: 'RFC 6750 3.1; RFC 7009',
   },
   'not-allowed': {
-    found: 'The token is valid, but does not allow this request.',
-    why: 'An application belongs to a group, and only the members of the group can change the application.',
-    fix: 'Check that the user is a member of the group to which the application belongs. With an application’s own access token, a client can read and list only that application.',
+    found: 'The user does not have the right to do this.',
+    why: 'Only the members of a group can change its applications and invite other people. Only the creator of a group can remove other members, and only invited people can join the group.',
+    fix: 'Check that the user is a member of the group to which the application belongs.',
     reference: 'RFC 6750 3.1; the API’s own description',
+  },
+  'token-of-another-kind': {
+    found: 'The access token is valid, but the call does not accept access tokens of this kind.',
+    why: 'A client must not change the members of a group, so it cannot use the tokens that it gets at logins for this. An application’s own token does not belong to a user.',
+    fix: 'Use an access token from the portal’s own page to change the members of a group. With an application’s own access token, only read or list that application.',
+    reference: 'RFC 6750 3.1; the API’s own description',
+  },
+  'user-differs': {
+    found: 'The call does not come from the user whose id is in userId.',
+    why: 'A user can allow an application only on their own behalf.',
+    fix: 'Send the e-mail address and the password of this user. The answer of /api/authorize contains the userId.',
+    reference: 'rule calls-without-browser',
   },
   'not-found': {
     found: 'Nothing exists at this address, or the caller does not have the right to see it.',
@@ -286,6 +304,12 @@ export const reasons = {
     why: 'It must not be possible to find a password or a secret by trying many values.',
     fix: 'Wait as long as Retry-After says. Do not retry automatically.',
     reference: 'RFC 6585 4',
+  },
+  'too-many-sign-ups': {
+    found: 'Too many people have signed up from this IP address within an hour.',
+    why: 'Without a limit, a program could fill the database with accounts.',
+    fix: 'Wait as long as Retry-After says. All programs on one machine share this limit.',
+    reference: 'rule limit-sign-ups',
   },
   'cross-site': {
     found: 'A page of another site made the browser send this request.',

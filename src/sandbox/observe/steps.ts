@@ -32,7 +32,8 @@ export type CheckName =
 export interface Check {
   name: CheckName
   passed: boolean
-  expected?: string | undefined
+  /** A list if the value in the request may equal any of these values. */
+  expected?: string | string[] | undefined
   received?: string | undefined
 }
 

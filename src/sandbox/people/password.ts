@@ -13,7 +13,8 @@ import {
   replacePasswordHash,
 } from '../store/users.ts'
 import { makeFormToken, readFormToken } from '../tokens/form-token.ts'
-import { hashToken, isEqualHash } from '../tokens/opaque-token.ts'
+import { hashToken } from '../tokens/opaque-token.ts'
+import { isEqual } from '../values/is-equal.ts'
 
 /**
  * The content of a cookie with which the portal recognises a browser that has signed in before. If strangers enter
@@ -148,12 +149,12 @@ const nobody: Credentials = { userId: '', passwordHash: '' }
 
 /**
  * Makes the token of a link that resets the password. If there is no account, `isForSomebody` is false, and the caller
- * must not send the token to anybody. Throws Refusal (too-many-failures) after five requests in half an hour.
+ * must not send the token to anybody. Returns undefined after five requests in half an hour.
  */
 export async function makeResetToken(
   { store, keyRing, clock }: Pick<Services, 'store' | 'keyRing' | 'clock'>,
   { email, source }: { email: string; source: string },
-): Promise<{ token: string; isForSomebody: boolean }> {
+): Promise<{ token: string; isForSomebody: boolean } | undefined> {
   const credentials = await findCredentials(store.read, email)
   const { userId, passwordHash } = credentials ?? nobody
   // Hash the password hash again, because the password hash contains a salt, which the link must not show.
@@ -167,8 +168,7 @@ export async function makeResetToken(
   const key = `resets of ${hashAccount({ userId, passwordHash })} from ${source}`
   const bucket: Bucket = { key, limit: mostResetLinks, windowMs }
   const retryAfterSeconds = await store.transaction(db => countAttempt(db, bucket, clock()))
-  if (retryAfterSeconds > 0) throw new Refusal('too-many-failures', { retryAfterSeconds })
-  return { token, isForSomebody: credentials !== undefined }
+  return retryAfterSeconds > 0 ? undefined : { token, isForSomebody: credentials !== undefined }
 }
 
 /**
@@ -181,7 +181,7 @@ export async function readResetToken(
 ): Promise<Credentials> {
   const link = readFormToken<ResetLink>(keyRing.sealingKey, resetPurpose, token, clock())
   const credentials = link && (await findCredentialsOf(store.read, link.userId))
-  if (!credentials || !isEqualHash(hashToken(credentials.passwordHash), link.passwordHash))
+  if (!credentials || !isEqual(hashToken(credentials.passwordHash), link.passwordHash))
     throw new Refusal('link-expired')
   return credentials
 }

@@ -30,7 +30,7 @@ export async function registerUser(
   await store.transaction(async db => {
     const bucket = { key: `sign-ups ${source}`, limit: signUpsAnHour, windowMs: hourMs }
     const retryAfterSeconds = await countAttempt(db, bucket, clock())
-    if (retryAfterSeconds > 0) throw new Refusal('too-many-failures', { retryAfterSeconds })
+    if (retryAfterSeconds > 0) throw new Refusal('too-many-sign-ups', { retryAfterSeconds })
   })
 
   // Hash the password before checking whether the e-mail address is taken. The response time then does not show whether

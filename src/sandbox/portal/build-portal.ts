@@ -38,6 +38,14 @@ function call(schema: object, kind: Parameters<typeof step>[0]) {
   return { schema, attachValidation: true, ...step(kind) }
 }
 
+/**
+ * Fastify only describes the fields with the route's schema, because the domain code checks them: pages need the same
+ * checks.
+ */
+function describedCall(schema: object, kind: Parameters<typeof step>[0]) {
+  return { schema, validatorCompiler: () => () => true, ...step(kind) }
+}
+
 export async function buildPortal(services: Services): Promise<FastifyInstance> {
   const { portalUrl } = services.addresses
   const portal = createServer({ logger: services.logger, toBody: (_statusCode, message) => message, dialect: 'call' })
@@ -64,7 +72,7 @@ export async function buildPortal(services: Services): Promise<FastifyInstance> 
     // A request may have none of a login's parameters: a person has typed the address, or a client has forgotten them.
     const kindOfStart = ({ query }: FastifyRequest) =>
       isLoginRequest(query as Record<string, unknown>) ? 'authorize' : 'page'
-    pages.get('/', call(operations.startLoginCall, kindOfStart), authorize.show)
+    pages.get('/', describedCall(operations.startLoginCall, kindOfStart), authorize.show)
     pages.post('/', authorize.takeForm)
     await pages.register(async ownForms => {
       ownForms.addHook('onRequest', refuseCrossSitePosts(portalUrl))
@@ -120,7 +128,7 @@ export async function buildPortal(services: Services): Promise<FastifyInstance> 
       const refuseOtherMethods = trackMethods(userCalls)
       const { showMe, register, logIn, allow } = userCallRoutes(services)
       userCalls.get('/me', call(operations.meCall, 'me'), showMe)
-      userCalls.post('/register', call(operations.registerCall, 'sign-up'), register)
+      userCalls.post('/register', describedCall(operations.registerCall, 'sign-up'), register)
       userCalls.post('/authorize', call(operations.authorizeCall, 'sign-in'), logIn)
       userCalls.post('/authorizeApplication', call(operations.authorizeApplicationCall, 'consent'), allow)
       refuseOtherMethods(() => {

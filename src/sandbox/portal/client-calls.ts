@@ -9,6 +9,7 @@ import { notesFor } from '../observe/notes.ts'
 import { noteAbout } from '../observe/observe.ts'
 import { Refusal } from '../observe/refusal.ts'
 import type { Services } from '../services.ts'
+import { parseJson } from '../values/parse-json.ts'
 import { longestText } from '../values/text-length.ts'
 import { isFromOtherSite } from './cross-site-guard.ts'
 import { readFields, setCallHeaders } from './fields.ts'
@@ -44,16 +45,10 @@ function refuseOtherTypes(scope: FastifyInstance): void {
 }
 
 function noteClaim(request: FastifyRequest, text: string): void {
-  const clientId = new URLSearchParams(text).get('client_id') ?? clientIdInJson(text)
+  const clientId =
+    new URLSearchParams(text).get('client_id') ??
+    (parseJson(text) as { client_id?: unknown } | null | undefined)?.client_id
   if (typeof clientId === 'string') noteAbout(request, { claimedClientId: clientId.slice(0, longestText) })
-}
-
-function clientIdInJson(text: string): unknown {
-  try {
-    return (JSON.parse(text) as { client_id?: unknown } | null)?.client_id
-  } catch {
-    return undefined
-  }
 }
 
 /** Returns whether the body of a request to /api/exchangeToken asks for a renewal. `body` may have any type. */

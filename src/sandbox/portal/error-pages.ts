@@ -138,6 +138,7 @@ const pages: Partial<Record<Reason, ErrorPage | ((details: RefusalDetails) => Er
   'body-too-large': { status: 413, message: 'The form was larger than this page accepts.' },
   'content-type-unsupported': { status: 415, message: unreadable },
   'body-unreadable': { status: 400, message: unreadable },
+  'host-repeated': { status: 400, message: unreadable },
 }
 const internal: ErrorPage = {
   status: 500,

@@ -33,6 +33,7 @@ const answers: Partial<Record<Reason, OAuthAnswer | ((details: RefusalDetails) =
   'field-misplaced': ({ place }) =>
     invalid(`Send the fields in the body, not in ${place === 'header' ? 'a header' : 'the address'}.`),
   'body-unreadable': invalid('The request body cannot be read.'),
+  'host-repeated': invalid('Send one Host header.'),
   'body-too-large': [413, 'invalid_request', 'The request body is too large.'],
   'content-type-unsupported': [415, 'invalid_request', 'Send application/x-www-form-urlencoded or application/json.'],
   'grant-type-unsupported': [400, 'unsupported_grant_type', `grant_type must be ${grantTypes.join(' or ')}.`],
@@ -55,6 +56,7 @@ const answers: Partial<Record<Reason, OAuthAnswer | ((details: RefusalDetails) =
   'refresh-token-expired': badRefreshToken,
   'refresh-token-of-another-client': badRefreshToken,
   'too-many-failures': tooMany,
+  'too-many-sign-ups': tooMany,
   'renewed-too-often': tooMany,
   'cross-site': [403, 'access_denied', 'The portal does not accept calls from pages of other sites.'],
   'method-not-allowed': ({ isGetOnly }) => [

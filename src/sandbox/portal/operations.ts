@@ -14,7 +14,7 @@ function refusalsIn(schema: string) {
     413: answer('The body is larger than 32 KiB.', schema),
     415: answer('The body is neither a form nor JSON.', schema),
     429: {
-      ...answer('Too many attempts failed. Retry-After says how many seconds to wait.', schema),
+      ...answer('There were too many attempts. Retry-After says how many seconds to wait.', schema),
       headers: retryAfter,
     },
     500: answer('The server failed, but it may have carried out the call.', schema),
@@ -43,7 +43,7 @@ const ofScripts = {
  * Describes a body that can be a form or JSON, with the same fields. `example` contains example values that work in
  * this sandbox.
  */
-function fieldsOf(schema: object, example: Record<string, string> = {}) {
+function describeFields(schema: object, example: Record<string, string> = {}) {
   return {
     consumes: ['application/x-www-form-urlencoded', 'application/json'],
     body: { ...schema, examples: [example] },
@@ -75,7 +75,11 @@ export const exchangeTokenCall = {
   ...oauth,
   operationId: 'exchangeToken',
   summary: 'Exchange a code or a refresh token for tokens',
-  ...fieldsOf(tokenRequest, { grant_type: 'authorization_code', state: '$STATE', code_verifier: '$CODE_VERIFIER' }),
+  ...describeFields(tokenRequest, {
+    grant_type: 'authorization_code',
+    state: '$STATE',
+    code_verifier: '$CODE_VERIFIER',
+  }),
   response: { 200: answer('The tokens.', 'Tokens'), ...ofOAuth },
 }
 
@@ -83,7 +87,7 @@ export const revokeTokenCall = {
   ...oauth,
   operationId: 'revokeToken',
   summary: 'End a login and all its tokens (RFC 7009)',
-  ...fieldsOf(revocationRequest),
+  ...describeFields(revocationRequest),
   response: { 200: empty('The token is no longer valid. The answer is the same for an unknown token.'), ...ofOAuth },
 }
 
@@ -106,7 +110,7 @@ export const registerCall = {
   ...scripts,
   operationId: 'register',
   summary: 'Create an account',
-  ...fieldsOf(newPerson, {
+  ...describeFields(newPerson, {
     email: 'someone@example.test',
     password: 'several words are good',
     firstName: 'Sam',
@@ -127,7 +131,7 @@ export const authorizeCall = {
   ...scripts,
   operationId: 'authorize',
   summary: 'Sign in without a browser',
-  ...fieldsOf(scriptLogin, { grant_type: 'authorization', response_type: 'code' }),
+  ...describeFields(scriptLogin, { grant_type: 'authorization', response_type: 'code' }),
   response: {
     200: answer('The address to which the portal would have redirected a browser.', 'ScriptLogin'),
     ...ofScripts,
@@ -139,7 +143,7 @@ export const authorizeApplicationCall = {
   operationId: 'authorizeApplication',
   summary: 'Allow an application without a browser',
   description: 'Send the e-mail address and the password, or the cookie of a session at the portal.',
-  ...fieldsOf(consentRequest, { email: '$EMAIL', password: '$PASSWORD' }),
+  ...describeFields(consentRequest, { email: '$EMAIL', password: '$PASSWORD' }),
   response: {
     200: answer('The application is allowed.', 'Consent'),
     404: answer('There is no such application.', 'Message'),

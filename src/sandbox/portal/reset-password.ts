@@ -1,7 +1,6 @@
 // Helps people who have forgotten their password: sends a link by mail, and shows the page on which a person sets a new
 // password.
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { noteReason } from '../observe/observe.ts'
 import { catchRefusal, Refusal } from '../observe/refusal.ts'
 import { changePassword, makeResetToken, mostResetLinks, readResetToken, resetLinkMinutes } from '../people/password.ts'
 import { findEmailProblem, findPasswordProblem, shortestPassword } from '../people/rules.ts'
@@ -34,9 +33,8 @@ export function forgotPasswordRoutes(
     if (!mailbox) return showForm(reply, purpose)
     const problem = findEmailProblem(email)
     if (problem !== undefined) return showForm(reply.status(422), purpose, { email, problem })
-    const made = await catchRefusal(makeResetToken(services, { email, source: services.sourceOf(request) }))
-    if (made instanceof Refusal) {
-      noteReason(request, made.reason)
+    const made = await makeResetToken(services, { email, source: services.sourceOf(request) })
+    if (made === undefined) {
       request.log.info({ code: 'password-reset-limited' }, 'a link to reset a password was requested too often')
     } else {
       const mail = { to: normaliseEmail(email), subject: 'Reset your password', text: writeMail(made.token) }

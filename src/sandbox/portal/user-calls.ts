@@ -48,8 +48,9 @@ export function userCallRoutes(services: CallServices) {
     const caller = await identifyCaller(services, request)
     if (typeof caller === 'string') throw new Refusal(caller)
     // An application's own token does not belong to a user.
-    const user = caller.kind === 'application' ? undefined : await findUser(store.read, caller.userId)
-    if (!user) throw new Refusal('not-allowed')
+    if (caller.kind === 'application') throw new Refusal('token-of-another-kind')
+    const user = await findUser(store.read, caller.userId)
+    if (!user) throw new Refusal('token-revoked')
     return toPersonJson(user)
   }
 
@@ -79,7 +80,7 @@ export function userCallRoutes(services: CallServices) {
     const call = readFields<ConsentRequest>(request)
     const { userId, clientId } = call.require('userId', 'clientId')
     noteAbout(request, { claimedClientId: clientId })
-    if ((await findSender(call.requireAll(), request)) !== userId) throw new Refusal('not-allowed')
+    if ((await findSender(call.requireAll(), request)) !== userId) throw new Refusal('user-differs')
     await allowApplication(services, { userId, clientId })
     noteAbout(request, { knownClientId: clientId, userId })
     request.log.info({ code: 'consent-allow', clientId }, 'consent was given by a script')
@@ -128,7 +129,8 @@ const answers: Partial<Record<Reason, MessageAnswer | ((details: RefusalDetails)
   'token-malformed': denied,
   'token-expired': denied,
   'token-revoked': denied,
-  'not-allowed': denied,
+  'token-of-another-kind': denied,
+  'user-differs': denied,
   'password-wrong': denied,
   'password-changed': [403, 'Your password was changed in the meantime. Sign in again to continue.'],
   'consent-missing': [403, 'App authorization required'],

@@ -8,8 +8,6 @@ import type { Db, Tables } from './schema.ts'
 
 /** The longest lifetime of a user's access token. The sweep keeps a family for this long after the family's end. */
 export const longestTokenSeconds = 86_400
-/** The longest lifetime of a code. */
-export const longestCodeSeconds = 600
 
 /** The longest lifetime of a family. A family that is not used ends after idleLifetimeSeconds. */
 export const familyLifetimeMs = 90 * 86_400_000

@@ -3,7 +3,7 @@ import { randomUUID, sign } from 'node:crypto'
 import { JOSEError, JWKSNoMatchingKey, JWTExpired } from 'jose/errors'
 import { jwtVerify } from 'jose/jwt/verify'
 import { longestTokenSeconds } from '../store/grants.ts'
-import type { KeyRing } from './key-ring.ts'
+import type { KeyRing, SigningKey } from './key-ring.ts'
 
 /** The lifetimes of a user's token and of an application's own token, in seconds. */
 export const userTokenLifetime = longestTokenSeconds
@@ -37,17 +37,17 @@ export interface AccessTokenOrder {
  * Makes a user's token, which ends with its grant. The token expires after `lifetimeSeconds`, or after 24 hours if
  * `lifetimeSeconds` is left out.
  */
-export async function signUserToken(
-  keyRing: KeyRing,
+export function signUserToken(
+  key: SigningKey,
   order: AccessTokenOrder & { grantId: string; generation?: number; lifetimeSeconds?: number },
-) {
+): string {
   const jti = `${order.grantId}.${randomUUID()}_${order.generation ?? 0}`
-  return signAccessToken(keyRing, { ...claimsOf(order, order.lifetimeSeconds ?? userTokenLifetime), jti, type: 'User' })
+  return signAccessToken(key, { ...claimsOf(order, order.lifetimeSeconds ?? userTokenLifetime), jti, type: 'User' })
 }
 
 /** Makes one of the tokens that belong to an application's credentials. The token is valid for two years. */
-export async function signAppToken(keyRing: KeyRing, order: AccessTokenOrder & { tokenId: string }) {
-  return signAccessToken(keyRing, { ...claimsOf(order, appTokenLifetime), jti: order.tokenId, type: 'App' })
+export function signAppToken(key: SigningKey, order: AccessTokenOrder & { tokenId: string }): string {
+  return signAccessToken(key, { ...claimsOf(order, appTokenLifetime), jti: order.tokenId, type: 'App' })
 }
 
 /** Returns the id of the grant that a user's token belongs to. */
@@ -71,8 +71,7 @@ function claimsOf({ issuer, userId, clientId, now }: AccessTokenOrder, lifetime:
 // This function is faster than its alternatives, and signing is most of the work of an exchange. For a signature, jose
 // needs three times as much processor time, and node:crypto with `dsaEncoding: 'ieee-p1363'` needs twice as much. If
 // this code were wrong, every verification would fail, so a mistake could not stay hidden.
-export async function signAccessToken(keyRing: KeyRing, claims: AccessTokenClaims): Promise<string> {
-  const { id, privateKey } = await keyRing.currentSigningKey()
+export function signAccessToken({ id, privateKey }: SigningKey, claims: AccessTokenClaims): string {
   const header = { alg: 'ES256', typ: 'at+jwt', kid: id }
   const content = `${encode(header)}.${encode(claims)}`
   return `${content}.${toJoseSignature(sign('sha256', Buffer.from(content), privateKey)).toString('base64url')}`

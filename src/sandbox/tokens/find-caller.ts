@@ -9,8 +9,9 @@ import { type AccessTokenClaims, generationOf, grantIdOf, readAccessToken } from
 
 /**
  * The three kinds of access tokens: a token from the portal's own page, a token that a client received at a login, and
- * a token that belongs to an application's credentials. With a token of the first two kinds, a caller has all rights of
- * the user. A token of the third kind gives access only to its application.
+ * a token that belongs to an application's credentials. With a token of the first kind, a caller has all rights of the
+ * user. With a token of the second kind, a caller has the same rights, except changing the members of groups. A token of
+ * the third kind gives access only to its application.
  */
 export type TokenKind = 'portal' | 'client' | 'application'
 

@@ -1,7 +1,7 @@
 // A form token is a string that the portal sends to the browser, and that the browser sends back. Anyone can read the
 // string, but only the portal can make it: it is signed for one purpose and a limited time.
 import { createHmac, hkdfSync } from 'node:crypto'
-import { isEqualHash } from './opaque-token.ts'
+import { isEqual } from '../values/is-equal.ts'
 
 interface Envelope<T> {
   content: T
@@ -23,7 +23,7 @@ export function makeFormToken<T>(sealingKey: Buffer, purpose: string, content: T
 export function readFormToken<T>(sealingKey: Buffer, purpose: string, token: unknown, now: Date): T | undefined {
   const [text, mac, rest] = typeof token === 'string' ? token.split('.') : []
   if (!text || !mac || rest !== undefined) return undefined
-  if (!isEqualHash(mac, authenticate(sealingKey, purpose, text))) return undefined
+  if (!isEqual(mac, authenticate(sealingKey, purpose, text))) return undefined
   const envelope = JSON.parse(Buffer.from(text, 'base64url').toString()) as Envelope<T>
   return envelope.expiresAt > now.getTime() ? envelope.content : undefined
 }

@@ -1,6 +1,6 @@
 // Makes random strings: codes, refresh tokens, client secrets and session ids. The store has only the hashes of these
 // strings.
-import { createHmac, hash, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto'
+import { createHmac, hash, hkdfSync, randomBytes } from 'node:crypto'
 
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 
@@ -26,12 +26,6 @@ export function deriveSuccessor(sealingKey: Buffer, refreshToken: string): strin
 /** Returns the SHA-256 hash in base64url. One round of hashing is enough for a text with at least 128 random bits. */
 export function hashToken(token: string): string {
   return hash('sha256', token, 'base64url')
-}
-
-/** Compares two hashes (or other strings) in a time that does not depend on where they differ. */
-export function isEqualHash(one: string, other: string): boolean {
-  const [a, b] = [Buffer.from(one), Buffer.from(other)]
-  return a.length === b.length && timingSafeEqual(a, b)
 }
 
 // Turns 256 random bits into one of 62^30 values. The bias is below 2^-77.

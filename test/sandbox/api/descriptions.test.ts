@@ -4,6 +4,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import amf from 'amf-client-js'
 import t from 'tap'
+import { toRaml } from '../../../src/sandbox/api/raml.ts'
 import { buildTestSandbox, portalUrl } from '../support/build-test-sandbox.ts'
 
 type Schema = Record<string, unknown>
@@ -134,6 +135,14 @@ t.test('api-descriptions: the API’s RAML 1.0 document is valid, and can be rea
   t.match(raml.body, `\nbaseUri: ${apiUrl}\n`)
   const broken = await readRaml(raml.body.replace('body: AppCollection', 'body: Nothing'))
   t.equal(broken.conforms, false, 'the test must notice a broken document')
+})
+
+t.test('the RAML document has quotation marks around texts that YAML would not read as a string', async t => {
+  const info = { title: 'No', version: 'true', description: 'null' }
+  const schemas = { on: { type: 'string', description: 'Yesterday' } }
+  const text = toRaml({ info, servers: [], components: { schemas }, paths: {} })
+  for (const line of ['title: "No"', 'version: "true"', 'description: "null"', '  "on":', '    description: Yesterday'])
+    t.ok(text.split('\n').includes(line), line)
 })
 
 t.test(

@@ -214,7 +214,7 @@ const rows: Record<Mistake, Row> = {
     visit: mixHosts,
     sentence:
       'Never exchanged: the portal issued a code at step 4, and no client has exchanged it. The login began at OTHER_ORIGIN, and came back to ORIGIN. Nothing has happened for two minutes.',
-    fix: 'Open the client at ORIGIN, or register a redirect URI at OTHER_ORIGIN. A browser stores the cookies of localhost and 127.0.0.1 separately, so the client does not find the login that it began.',
+    fix: 'Open the client at ORIGIN, or register a redirect URI at OTHER_ORIGIN. A browser stores the cookies of the two hosts separately, so the client does not find the login that it began.',
   },
   'PKCE challenge sent as the verifier': refusedExchange('verifier-differs'),
   'no verifier': refusedExchange('verifier-missing'),

@@ -1,7 +1,11 @@
 // How a developer orders faults: the catalogue of faults, refused orders, and the requests that consume a fault.
 import { readFileSync } from 'node:fs'
+import { IncomingMessage, ServerResponse } from 'node:http'
+import { Socket } from 'node:net'
+import { Ajv2020 } from 'ajv/dist/2020.js'
 import t from 'tap'
 import { catalogue } from '../../../src/sandbox/lab/faults/catalogue.ts'
+import { furtherHeaders } from '../../../src/sandbox/lab/faults/connection-kinds.ts'
 import { createOrderedFaults } from '../../../src/sandbox/lab/faults/orders.ts'
 import { exchange } from '../support/browser.ts'
 import { seeded } from '../support/build-test-sandbox.ts'
@@ -102,6 +106,57 @@ t.test('if a fault order is wrong, the answer names each wrong field and its all
   }
   t.same((await call('GET', '/lab/v1/faults')).json(), { faults: [] })
 })
+
+t.test(
+  'a fault can add any header that Node can send, but no header that describes the body or the connection',
+  async t => {
+    const { call } = await buildFaultLab(t)
+    // Node treats these names in its own way.
+    const special = [
+      'connection',
+      'content-disposition',
+      'content-length',
+      'date',
+      'expect',
+      'keep-alive',
+      'set-cookie',
+    ]
+    const names = [...special, 'te', 'trailer', 'transfer-encoding', 'upgrade', 'x-any', '__proto__', '-']
+    const canBeSent = (name: string, value: string) => {
+      const response = new ServerResponse(new IncomingMessage(new Socket()))
+      try {
+        response.setHeader('content-length', 0).setHeader(name, value).writeHead(200)
+        return true
+      } catch {
+        return false
+      }
+    }
+    for (const name of names)
+      for (const value of ['', 'x', '100-continue', 'chunked'])
+        t.ok(!furtherHeaders.isAllowed({ [name]: value }) || canBeSent(name, value), `${name}: ${value}`)
+    const refused = names.filter(name => !furtherHeaders.isAllowed({ [name.toUpperCase()]: 'x' }))
+    t.same(refused, ['connection', 'content-length', 'trailer', 'transfer-encoding'])
+    for (const order of [
+      { fault: 'exchange-headers', options: { headers: { Trailer: 'x' } } },
+      { fault: 'exchange-answer', options: { status: 200, headers: { Trailer: 'x' } } },
+    ])
+      t.match((await call('POST', '/lab/v1/faults', order)).json().error.message, { 'options.headers': [/trailer/] })
+  },
+)
+
+t.test(
+  'the catalogue publishes a JSON Schema for each option, and the schema allows the same values as the laboratory',
+  async t => {
+    const ajv = new Ajv2020({ strict: false })
+    const headers = Object.fromEntries(Array.from({ length: 21 }, (_, index) => [`x-${index}`, '']))
+    const objects = [{}, [], { a: 'b' }, { a: 'é' }, { a: 5 }, { 'a b': '' }, { trailer: 'x' }, headers]
+    const values = [...objects, '', 'x', 'é', 'a\nb', 'x'.repeat(201), -1, 0, 1.5, 401, 86_401, true, null, '401']
+    const options = new Set([...catalogue.values()].flatMap(fault => Object.values(fault.options)))
+    for (const { about, schema, isAllowed } of options)
+      for (const value of values)
+        t.equal(ajv.validate(schema, value), isAllowed(value), `${about} ${JSON.stringify(value).slice(0, 40)}`)
+  },
+)
 
 t.test('the laboratory accepts every fault name that was ever in the catalogue', async t => {
   const { order, call } = await buildFaultLab(t)

@@ -159,6 +159,48 @@ t.test(
 )
 
 t.test(
+  'if a client sends a whole callback address, the laboratory shows the address, but hides the values of its parameters',
+  async t => {
+    const hide = createHide()
+    const show = (name: string, text: string) => hide.value(name, text, at)
+    const callback = 'http://localhost:3000/exchangeToken'
+    const sent = `${callback}?code=SECRETcode&state=SECRETstate=1`
+    const shown = `${callback}?code=hidden-${hide.hash('SECRETcode')}&state=hidden-${hide.hash('SECRETstate=1')}`
+    const { request, checks } = recordStep(
+      {
+        id: 'step-1',
+        requestId: 'request-1',
+        at,
+        listener: 'portal',
+        kind: 'exchange',
+        route: '/',
+        durationMs: 1,
+        request: {
+          method: 'POST',
+          url: `/?${new URLSearchParams({ redirect_uri: sent })}`,
+          headers: {},
+          body: { redirect_uri: sent },
+        },
+        response: { status: 400, headers: {}, body: undefined },
+        about: {},
+        checks: [{ name: 'redirect_uri', passed: false, expected: callback, received: sent }],
+        reason: 'redirect-uri-differs',
+      },
+      hide,
+    )
+    t.same([request.query.redirect_uri, request.body.redirect_uri], [shown, shown])
+    t.match(checks, [{ expected: callback, received: shown }])
+    t.equal(
+      show('cancel_url', `${callback}?a=&b#access_token=SECRET`),
+      `${callback}?a=&b#access_token=hidden-${hide.hash('SECRET')}`,
+    )
+    t.equal(show('redirect_uri', `${callback}?${randomUUID()}`), `${callback}?(other name)`)
+    t.equal(show('webPageUrl', 'https://me:SECRET@client.example/a@b'), 'https://(hidden)@client.example/a@b')
+    t.equal(show('name', 'Is this shown? a=b'), 'Is this shown? a=b')
+  },
+)
+
+t.test(
   'if a client sends a secret as the name of a field, the laboratory does not keep the name; it shows short names and the names in metadata',
   async t => {
     const secret = randomBytes(32).toString('base64url')
@@ -266,7 +308,12 @@ t.test('whatever a client sends, the laboratory keeps at most 200 values and 8 K
             body: JSON.stringify(body),
           },
           about: { claimedClientId: long, startPath: `/?${parameters}` },
-          checks: list(7).map(() => ({ name: 'redirect_uri', passed: false, expected: long, received: long })),
+          checks: list(7).map((_, check) => ({
+            name: 'redirect_uri',
+            passed: false,
+            expected: [list(5_000, text), list(30, long)][check] ?? long,
+            received: long,
+          })),
           reason: 'redirect-uri-differs',
         },
         createHide(),
@@ -276,7 +323,9 @@ t.test('whatever a client sends, the laboratory keeps at most 200 values and 8 K
       const size = Buffer.byteLength(JSON.stringify(recorded))
       const values = [...kept, response.headers, response.body, response.location].flatMap(valuesOf)
       t.ok(size <= mostStepBytes, `body ${index}: ${size} bytes`)
-      t.ok(values.length + 2 * checks.length <= mostStepValues, `body ${index}: ${values.length} values`)
+      values.push(...checks.flatMap(({ expected, received }) => [expected ?? [], received ?? []].flat()))
+      t.ok(values.length <= mostStepValues, `body ${index}: ${values.length} values`)
+      t.equal(recorded.isShortened, true)
     }
 })
 

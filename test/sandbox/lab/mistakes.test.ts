@@ -1,10 +1,10 @@
 // Each client makes one mistake in a whole sandbox. The laboratory must name the mistake, and must not blame a correct
 // client.
-import { createHash, randomBytes } from 'node:crypto'
+import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import t, { type Test } from 'tap'
 import { exchange, locationOf, logIn, openBrowser, type StartParameters, signIn, startUrl } from '../support/browser.ts'
 import { buildTestSandbox, seeded, type TestSandbox } from '../support/build-test-sandbox.ts'
-import { callAsDeveloper, makeCreateBody } from '../support/call-api.ts'
+import { callAsDeveloper, callAsStranger, makeCreateBody } from '../support/call-api.ts'
 import { makeOtherClient, refresh, type Tokens } from '../support/tokens.ts'
 
 const random = () => randomBytes(32).toString('base64url')
@@ -296,6 +296,48 @@ const mistakes: Record<string, Mistake> = {
     },
     reason: 'token-revoked',
     notice: 'revoked-token',
+  },
+  'a token of a login that invites somebody': {
+    make: async sandbox => {
+      const { groupId, userId } = await callAsDeveloper(sandbox)
+      const { access_token: token } = await getTokens(sandbox)
+      const url = `/identities/v1/${userId}/link/${groupId}`
+      return sandbox.api.inject({ method: 'POST', url, headers: { authorization: `Bearer ${token}` } })
+    },
+    reason: 'token-of-another-kind',
+  },
+  'an application’s own token for another application': {
+    make: async sandbox => {
+      const { call, groupId } = await callAsDeveloper(sandbox)
+      const { tokens } = (await call('POST', '/apps/v1', makeCreateBody(groupId))).json()
+      const headers = { authorization: `Bearer ${tokens[0].token}` }
+      return sandbox.api.inject({ url: `/apps/v1/${seeded.clientId}`, headers })
+    },
+    reason: 'token-of-another-kind',
+  },
+  'an application’s own token at /api/me': {
+    make: async sandbox => {
+      const { call, groupId } = await callAsDeveloper(sandbox)
+      const { tokens } = (await call('POST', '/apps/v1', makeCreateBody(groupId))).json()
+      return sandbox.portal.inject({ url: '/api/me', headers: { authorization: `Bearer ${tokens[0].token}` } })
+    },
+    reason: 'token-of-another-kind',
+  },
+  'an application of other people': {
+    make: async sandbox => {
+      const { call } = await callAsStranger(sandbox)
+      return call('POST', `/apps/v1/${seeded.clientId}/refreshSecret`)
+    },
+    reason: 'not-allowed',
+  },
+  'a consent for another user': {
+    make: ({ portal }) =>
+      portal.inject({
+        method: 'POST',
+        url: '/api/authorizeApplication',
+        payload: { userId: randomUUID(), clientId: seeded.clientId, email: seeded.email, password: seeded.password },
+      }),
+    reason: 'user-differs',
   },
   'a token in the address': {
     make: async sandbox => callApi(sandbox, {}, `?access_token=${(await getTokens(sandbox)).access_token}`),

@@ -19,7 +19,8 @@ t.test(
 t.test(
   'the texts about revoked tokens and used codes also name the cases in which the portal acts by itself',
   async t => {
-    t.match(reasons['token-revoked'].found, /by the portal\..* stolen, .* 100 grants/)
+    t.match(reasons['token-revoked'].found, /by the portal\..* stolen, .* 100 grants.* the application was removed/)
+    t.match(reasons['token-malformed'].fix, /another sandbox, .* removed signing key, .* earlier PORTAL_URL/)
     // After a quick second delivery of the same callback, the tokens stay valid.
     t.match(reasons['code-used'].why, /after more than ten seconds, or with other fields/)
   },

@@ -1,8 +1,8 @@
 // Tests of verdicts. A verdict is the sentence at the top of a login's page, with a status.
 import { randomUUID } from 'node:crypto'
 import t from 'tap'
+import { markDifference, nearestOf } from '../../../src/sandbox/lab/explain/marked-value.ts'
 import { verdictOf } from '../../../src/sandbox/lab/explain/verdict.ts'
-import { markDifference, nearestOf } from '../../../src/sandbox/lab/pages/marked-value.ts'
 import { createLoginComparison } from '../../../src/sandbox/lab/record/compare-logins.ts'
 import type { RecordedLogin } from '../../../src/sandbox/lab/record/recorded.ts'
 import { exchange, locationOf, logIn, openBrowser, signIn, startUrl } from '../support/browser.ts'
@@ -50,7 +50,7 @@ function steps({ session = random(), atMs = 0, state = random(), code = random()
 }
 
 const refused = (reason: More['reason'], more: More = {}): More => ({ reason, status: 401, answer: {}, ...more })
-const uriCheck = (received: string | undefined, expected = registered): More['checks'] => [
+const uriCheck = (received: string | undefined, expected: string | string[] = registered): More['checks'] => [
   { name: 'redirect_uri', passed: false, expected, received },
 ]
 
@@ -174,7 +174,7 @@ t.test('if a redirect URI differs from the registered URI, the verdict of the lo
     const one = login(authorize(refused('redirect-uri-unregistered', { checks: uriCheck(received) })))
     t.equal(verdict(one).sentence, sentence)
   }
-  const several = uriCheck(`${registered}/`, `https://other.test/, ${registered}`)
+  const several = uriCheck(`${registered}/`, ['http://localhost:3000/c', registered])
   t.match(verdict(login(authorize(refused('redirect-uri-unregistered', { checks: several })))).sentence, /ends with \//)
   const atExchange = exchange(refused('redirect-uri-differs', { checks: uriCheck(`${registered}/`) }))
   t.match(verdict(login(withCode(), atExchange)), {
@@ -243,7 +243,7 @@ t.test(
         login(exchange(refused('secret-wrong')), exchange({ status: 500 }), exchange(refused('code-used'))),
       ],
       [
-        'Refused at step 1: The token is valid, but does not allow this request.',
+        'Refused at step 1: The user does not have the right to do this.',
         login(step('api', {}, { method: 'POST', route: '/apps/v1', ...refused('not-allowed') })),
       ],
       [
@@ -310,6 +310,7 @@ t.test(
       sentence: /exchanged it. The login began at http:\/\/127.0.0.1:3000, and came back to http:\/\/localhost:3000\.$/,
       fix: /^Open the client at http:\/\/localhost:3000/,
     })
+    t.match(verdict(begunAt('http://127.0.0.2:3000/')).fix, /register a redirect URI at http:\/\/127\.0\.0\.2:3000\./)
     for (const referer of ['http://localhost:3000/', 'https://elsewhere.test/', 'nothing', ''])
       t.match(
         verdict(begunAt(referer)),
@@ -366,6 +367,11 @@ t.test('the verdict names a fault as the cause of a failure only if the fault ca
       undefined,
       /at the portal at step 2/,
       login(step('metadata', {}, { status: 503, fault: fault('metadata-503') }), authorize()),
+    ],
+    [
+      undefined,
+      /Refused at step 3: The access token is valid, but [^.]*\.$/,
+      login(withCode(), exchange({ fault: fault('exchange-late') }), api(refused('token-of-another-kind'))),
     ],
     [
       'list-503',
@@ -529,8 +535,39 @@ t.test(
   },
 )
 
+t.test(
+  'if an application has many redirect URIs, the laboratory shows each of them, and names each origin once',
+  async t => {
+    const redirectUris = Array.from(
+      { length: 12 },
+      (_, index) => `http://localhost:3000/applications/${index}/exchangeToken`,
+    )
+    redirectUris.push('https://client.example.test/cb')
+    const { sandbox, lab } = await buildTestLab(t, { redirectUris })
+    await sandbox.portal.inject(startUrl({ redirect_uri: `${redirectUris[11]}/` }))
+    await sandbox.portal.inject(
+      startUrl({ redirect_uri: redirectUris[0]!, cancel_url: 'http://localhost:4000/', state: 'b' }),
+    )
+    const { logins } = (await lab('GET', 'logins')).json()
+    const sentences = logins.map(({ verdict }: { verdict: { sentence: string } }) => verdict.sentence)
+    t.same(sentences, [
+      'Refused at step 1: cancel_url is http://localhost:4000/, which is not an address at http://localhost:3000 or https://client.example.test.',
+      'Refused at step 1: redirect_uri ends with /, but the registered address does not.',
+    ])
+    const { steps } = (await lab('GET', `logins/${logins[1].id}`)).json()
+    t.match(steps[0], { checks: [{ expected: redirectUris }], isShortened: false })
+    const page = await sandbox.lab!.inject({ url: `/logins/${logins[1].id}`, headers: { host: '127.0.0.1:4002' } })
+    const text = page.body.replaceAll('<wbr>', '')
+    for (const uri of redirectUris) t.match(text, uri)
+  },
+)
+
 t.test('for a wrong redirect URI, the verdict names the difference from the most similar registered URI', async t => {
-  const registered = 'https://localhost:3000/exchangeToken, http://localhost:3000/exchangeToken, https://other.test/'
+  const registered = [
+    'https://localhost:3000/exchangeToken',
+    'http://localhost:3000/exchangeToken',
+    'https://other.test/',
+  ]
   t.equal(nearestOf(registered, 'http://localhost:3000/exchangeToken/'), 'http://localhost:3000/exchangeToken')
   t.equal(nearestOf(registered, 'https://localhost:3001/exchangeToken'), 'https://localhost:3000/exchangeToken')
   t.equal(nearestOf(registered, 'https://other.test'), 'https://other.test/')

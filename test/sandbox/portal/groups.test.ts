@@ -410,6 +410,11 @@ for (const database of databases) {
       await change(maker, path, { change: 'invite', userId: friendId })
       t.equal(locationOf(await maker.get(ask)), path, 'the page must not ask about a user who is only invited')
       t.equal((await friend.get(`${path}/leave`)).statusCode, 404)
+      const askAboutSelf = await maker.get(`${path}/members/${makerId}/remove`)
+      t.equal(askAboutSelf.headers.location, path, 'the page must not ask the creator about the creator')
+      const self = await change(maker, path, { change: 'remove-member', userId: makerId })
+      t.equal(self.statusCode, 422)
+      t.match(self.body, 'role="alert">You are the only member, and the group has applications.')
       await answerInvitation(friend, 'accept')
       t.equal(
         locationOf(await friend.get(`${path}/members/${makerId}/remove`)),

@@ -171,6 +171,8 @@ t.test(
     t.equal(refused.statusCode, 200)
     t.equal(refused.body, first.body)
     t.equal(refused.headers['retry-after'], undefined)
+    const withReason = sandbox.logLines.filter(line => line.includes('"reason"'))
+    t.same(withReason, [], 'the request must not count as refused')
     t.equal((await readMailbox(sandbox)).length, 5)
     t.equal((await openBrowser(sandbox).get(await readLink(sandbox))).statusCode, 200, 'the last link works')
     sandbox.passTime(1)

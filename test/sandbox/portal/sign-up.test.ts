@@ -205,6 +205,7 @@ t.test('limit-sign-ups: from one network address at most 100 sign-ups an hour su
   t.equal(refused.statusCode, 429)
   t.match(refused.headers['retry-after'], /^\d{1,4}$/)
   t.match(refused.body, 'value="late@example.test"')
+  t.match(sandbox.logLines.at(-1), '"reason":"too-many-sign-ups"')
   sandbox.passTime(Number(refused.headers['retry-after']) * 1000)
   t.equal((await signUp(sandbox, { email: 'late@example.test' })).statusCode, 303)
 })

@@ -4,10 +4,12 @@ import { randomUUID } from 'node:crypto'
 import { sql } from 'kysely'
 import t, { type Test } from 'tap'
 import { addSigningKey } from '../../../src/sandbox/store/keys.ts'
+import { exchange } from '../support/browser.ts'
 import { buildTestSandbox, type TestSandbox } from '../support/build-test-sandbox.ts'
 import { callAsDeveloper } from '../support/call-api.ts'
 import { openDatabases } from '../support/each-database.ts'
 import { recordStatements } from '../support/record-statements.ts'
+import { getCode, getTokens, refresh } from '../support/tokens.ts'
 
 /** Calls the API with this token. Returns the status of the answer. */
 async function use({ api }: TestSandbox, token: string): Promise<number> {
@@ -86,6 +88,24 @@ for (const database of await openDatabases(t)) {
       for (let count = 0; count < 3; count += 1) t.equal(await use(sandbox, token), 500)
       await sandbox.store.write(db => sql`alter table hidden_keys rename to keys`.execute(db))
       t.equal(await use(sandbox, token), 200, 'the token must be accepted as soon as the keys can be read')
+    },
+  )
+
+  t.test(
+    `F-35: if the portal cannot read the keys, it neither redeems a code nor replaces a refresh token (${database.name})`,
+    async t => {
+      const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+      const { refresh_token: refreshToken } = await getTokens(sandbox)
+      const code = await getCode(sandbox)
+      sandbox.passTime(5000)
+      await sandbox.store.write(db => sql`alter table keys rename to hidden_keys`.execute(db))
+      t.equal((await exchange(sandbox, { code })).statusCode, 500)
+      t.equal((await refresh(sandbox, refreshToken)).statusCode, 500)
+      await sandbox.store.write(db => sql`alter table hidden_keys rename to keys`.execute(db))
+      // After more than ten seconds, a refresh token that was replaced would no longer be accepted.
+      sandbox.passTime(11_000)
+      t.equal((await exchange(sandbox, { code })).statusCode, 200)
+      t.equal((await refresh(sandbox, refreshToken)).statusCode, 200)
     },
   )
 }

@@ -183,7 +183,11 @@ export const loginSchemas: Record<string, Schema> = {
     {
       name: text,
       passed: { type: 'boolean' },
-      expected: ref('Value'),
+      expected: {
+        anyOf: [ref('Value'), listOf(ref('Value'))],
+        description:
+          'A list if the received value may equal any of several values, such as the registered redirect URIs.',
+      },
       received: ref('Value'),
       why: text,
       source: text,
@@ -237,7 +241,8 @@ export const loginSchemas: Record<string, Schema> = {
     explanation: { anyOf: [object({ found: text, why: text, mend: text, source: text }), { type: 'null' }] },
     curl: {
       ...text,
-      description: 'A curl command for a similar request. Each hidden value is a placeholder in angle brackets.',
+      description:
+        'A curl command for a similar request. Each hidden value is a placeholder in angle brackets. In an address, the value of a parameter begins with `hidden-`.',
     },
   }),
   Login: object({

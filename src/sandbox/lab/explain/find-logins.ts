@@ -137,7 +137,7 @@ function occursIn(step: RecordedStep, word: string, isIn: (text: string) => bool
   const hasSame = (values: Values) => Object.values(values).some(value => [value].flat().some(isSame))
   return (
     [request.query, request.body, request.headers, response.location, response.body].some(hasSame) ||
-    checks.some(({ expected, received }) => isSame(expected) || isSame(received))
+    checks.some(({ expected, received }) => [expected, received].flat().some(isSame))
   )
 }
 

@@ -1,4 +1,5 @@
 // Says exactly what was wrong with one request, for example which field is missing, or how two addresses differ.
+import { longestCodeSeconds } from '../../values/longest-code.ts'
 import {
   firstOf,
   identityOf,
@@ -9,6 +10,7 @@ import {
   type Values,
 } from '../record/recorded.ts'
 import { guidanceOf } from './guidance.ts'
+import { nearestOf } from './marked-value.ts'
 
 /** Says why a step was refused, and how to fix it. Call this only for a refused step. */
 export function explainRefusal(
@@ -39,8 +41,10 @@ const addressReasons = ['redirect-uri-unregistered', 'redirect-uri-differs', 'ca
 function addressFound({ reason, checks }: RecordedStep): { found: string; fix: string } | undefined {
   if (reason === undefined || !addressReasons.includes(reason)) return undefined
   const failed = checks.find(({ name, passed }) => !passed && (name === 'redirect_uri' || name === 'cancel_url'))
-  if (failed === undefined || typeof failed.expected !== 'string') return undefined
-  const { name, expected, received } = failed
+  if (failed === undefined) return undefined
+  const { name, received } = failed
+  const expected = [failed.expected].flat().filter(value => typeof value === 'string')
+  if (expected.length === 0) return undefined
   const isStart = reason !== 'redirect-uri-differs'
   if (typeof received !== 'string' || received === '')
     return {
@@ -49,16 +53,15 @@ function addressFound({ reason, checks }: RecordedStep): { found: string; fix: s
     }
   if (name === 'cancel_url')
     return {
-      found: `cancel_url is ${withoutQuery(received)}, which is not an address at ${expected}.`,
+      found: `cancel_url is ${withoutQuery(received)}, which is not an address at ${expected.join(' or ')}.`,
       fix: guidanceOf('cancel-url-foreign').fix,
     }
-  const others = expected.split(', ')
-  const difference = others.map(one => differenceOf(received, one)).find(words => words !== undefined)
+  const difference = differenceOf(received, nearestOf(expected, received))
   const other = isStart ? 'but the registered address' : 'but the address that started the login'
   return {
     found: difference
       ? `redirect_uri ${difference.received}, ${other} ${difference.expected}.`
-      : `redirect_uri is ${withoutQuery(received)}, ${other} is ${others.map(withoutQuery).join(' or ')}.`,
+      : `redirect_uri is ${withoutQuery(received)}, ${other} is ${expected.map(withoutQuery).join(' or ')}.`,
     fix: isStart
       ? 'Send the registered address, or register the address that you send.'
       : 'Send the same address both times.',
@@ -84,7 +87,7 @@ function differenceOf(received: string, expected: string): { received: string; e
   return { received: 'has another query', expected: registered.search ? `is ${withoutQuery(expected)}` : 'has none' }
 }
 
-/** Removes the query. The query may contain secrets, and the sentence about the addresses also goes to the log. */
+/** Removes the query. The values in the query are hidden, so they would not help a reader. */
 function withoutQuery(address: string): string {
   return address.replace(/\?.*$/s, '?…')
 }
@@ -128,7 +131,6 @@ function groupFound({ reason, route, request, response }: RecordedStep): { found
   }
   if (reason !== 'not-allowed') return undefined
   const groupId = firstOf(request.body, 'data.groupId') ?? firstOf(request.body, 'groupId')
-  // The API may have refused the token before it read the body.
   if (typeof groupId !== 'string') return undefined
   return { found: `The visitor is not a member of the group ${groupId}.`, fix }
 }
@@ -152,9 +154,6 @@ function codeFound(step: RecordedStep, { steps }: Pick<RecordedLogin, 'steps'>):
   return `The code was already used at step ${steps.indexOf(first) + 1}.`
 }
 
-/** The largest value of CODE_SECONDS: an older code has certainly expired. */
-const longestCodeMs = 10 * 60_000
-
 /**
  * Explains why the portal does not know a code or a refresh token that it issued in an earlier step. Steps with a fault
  * do not count, because the fault may have changed the value. Returns undefined for a code that is too new to have
@@ -171,7 +170,7 @@ function forgottenFound(
   if (reason === 'code-unknown') {
     const given = stepWith(({ response }) => response.location, 'code')
     const ageMs = given ? at.getTime() - given.at.getTime() : 0
-    if (!given || ageMs < longestCodeMs) return undefined
+    if (!given || ageMs < longestCodeSeconds * 1000) return undefined
     const issued = `It was issued at step ${steps.indexOf(given) + 1}, ${Math.round(ageMs / 60_000)} minutes earlier.`
     return { found: `The code has expired. ${issued}`, fix: guidanceOf('code-expired').fix }
   }

@@ -1,4 +1,5 @@
 // Why a client may start another login although the visitor has just signed in. The most likely cause comes first.
+import { isLoopback } from '../../values/redirect-uri.ts'
 import { firstOf, type RecordedLogin } from '../record/recorded.ts'
 
 export interface LoopCause {
@@ -43,11 +44,10 @@ export function causesOfLoop({ steps }: Pick<RecordedLogin, 'steps'>): LoopCause
     .find(uri => typeof uri === 'string')
   const { protocol, hostname } =
     address !== undefined && URL.canParse(address) ? new URL(address) : new URL('http://localhost')
-  const isLoopback = ['localhost', '127.0.0.1', '[::1]'].includes(hostname)
   return [
     strictCookie,
     ...(protocol === 'http:' ? [secureCookie] : []),
-    ...(isLoopback ? [twoHosts] : []),
+    ...(isLoopback(hostname) ? [twoHosts] : []),
     largeCookie,
     changedKeys,
   ]

@@ -1,4 +1,6 @@
 // The sentence at the top of a login: what happened, at which step, and what to do.
+
+import { isLoopback } from '../../values/redirect-uri.ts'
 import type { OtherLogins } from '../record/compare-logins.ts'
 import { firstOf, gaveTokens, type RecordedLogin, type RecordedStep } from '../record/recorded.ts'
 import { explainRefusal } from './found.ts'
@@ -148,17 +150,17 @@ function explainUnusedCode(
   const callback = typeof address === 'string' ? address : 'the redirect URI'
   const look = `Check which program answers at ${callback}: this program must send the code to /api/exchangeToken.`
   const begun = firstOf(steps.find(({ kind }) => kind === 'authorize')?.request.headers ?? {}, 'referer')
-  if (typeof begun !== 'string' || !isLoopback(begun) || !isLoopback(callback)) return { found: '', fix: look }
+  if (typeof begun !== 'string' || !isOnLoopback(begun) || !isOnLoopback(callback)) return { found: '', fix: look }
   const { origin, hostname } = new URL(callback)
   if (new URL(begun).hostname === hostname) return { found: '', fix: look }
   return {
     found: ` The login began at ${begun}, and came back to ${origin}.`,
-    fix: `Open the client at ${origin}, or register a redirect URI at ${begun}. A browser stores the cookies of localhost and 127.0.0.1 separately, so the client does not find the login that it began.`,
+    fix: `Open the client at ${origin}, or register a redirect URI at ${begun}. A browser stores the cookies of the two hosts separately, so the client does not find the login that it began.`,
   }
 }
 
-function isLoopback(address: string): boolean {
-  return URL.canParse(address) && ['localhost', '127.0.0.1', '[::1]'].includes(new URL(address).hostname)
+function isOnLoopback(address: string): boolean {
+  return URL.canParse(address) && isLoopback(new URL(address).hostname)
 }
 
 function sayLoop(times: number, { step }: LoginStatus, login: Pick<RecordedLogin, 'steps'>): Said {
@@ -177,8 +179,8 @@ function sayLoop(times: number, { step }: LoginStatus, login: Pick<RecordedLogin
  */
 const causedBy: [place: RegExp, reasons: RegExp][] = [
   [/^redirect-/, /^(state-|code-|consent-|field-missing|verifier-|client-unknown)/],
-  [/^exchange-/, /^(code-(used|revoked)|token-|refresh-token-|field-missing)/],
-  [/^refresh-/, /^(token-|refresh-token-|renewed-too-often)/],
+  [/^exchange-/, /^(code-(used|revoked)|token-(missing|malformed|expired|revoked)|refresh-token-|field-missing)/],
+  [/^refresh-/, /^(token-(missing|malformed|expired|revoked)|refresh-token-|renewed-too-often)/],
   [
     /^(create|update|remove|secret|link|unlink|make-group|api)-/,
     /^(changed-meanwhile|not-found|member-already|invited-already|link-unknown)$/,

@@ -39,17 +39,23 @@ function spaces(): Buffer[] {
 
 /**
  * Headers that describe the body and the connection. A fault must not change these headers: if one of them is wrong, no
- * client can read the answer.
+ * client can read the answer. Node also throws an error for a `trailer` in an answer that is not chunked.
  */
-const ownHeaders = ['content-length', 'content-encoding', 'transfer-encoding', 'connection', 'content-type']
+const ownHeaders = ['content-length', 'content-encoding', 'transfer-encoding', 'trailer', 'connection', 'content-type']
 
 export const furtherHeaders: Option = {
   about: 'The additional headers: an object with their names and values.',
   allowed: `an object of at most 20 headers, with values of printable ASCII characters, and without ${ownHeaders.join(', ')}`,
-  schema: { type: 'object', additionalProperties: { type: 'string', maxLength: 2000 } },
+  schema: {
+    type: 'object',
+    maxProperties: 20,
+    propertyNames: { pattern: '^[\\w-]{1,100}$', not: { enum: ownHeaders } },
+    additionalProperties: { type: 'string', pattern: '^[ -~]*$', maxLength: 2000 },
+  },
   isAllowed: value =>
     typeof value === 'object' &&
     value !== null &&
+    !Array.isArray(value) &&
     Object.keys(value).length <= 20 &&
     Object.entries(value).every(
       ([name, text]) =>

@@ -116,14 +116,21 @@ export interface Option {
 
 export type Options = Record<string, Option>
 
-/** The part of JSON Schema that options need. Without a type, any JSON is allowed. */
+/**
+ * The part of JSON Schema that options need. Without a type, any JSON is allowed. A schema cannot express a limit in
+ * bytes, or that names of headers can have capital letters.
+ */
 export interface OptionSchema {
   type?: 'number' | 'integer' | 'string' | 'object'
   minimum?: number
   maximum?: number
   maxLength?: number
+  pattern?: string
   enum?: readonly unknown[]
   anyOf?: readonly OptionSchema[]
+  not?: OptionSchema
+  maxProperties?: number
+  propertyNames?: OptionSchema
   additionalProperties?: OptionSchema
 }
 

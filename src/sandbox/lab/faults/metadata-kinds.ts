@@ -23,7 +23,7 @@ export const metadataKinds: Kinds = {
     options: {
       members: {
         ...anyJson('The JSON members: an object with their names and values.'),
-        allowed: 'an object',
+        allowed: 'an object of at most 10,000 characters of JSON',
         schema: { type: 'object' },
         isAllowed: isObject,
       },

@@ -7,7 +7,8 @@ import type { Services } from '../../services.ts'
 import { listSecretHashes } from '../../store/client-secrets.ts'
 import { signAccessToken, verifyAccessToken } from '../../tokens/access-token.ts'
 import { findCaller } from '../../tokens/find-caller.ts'
-import { hashToken, isEqualHash } from '../../tokens/opaque-token.ts'
+import { hashToken } from '../../tokens/opaque-token.ts'
+import { isEqual } from '../../values/is-equal.ts'
 import { isId } from '../../values/is-id.ts'
 import type { LabStep, StepFault } from '../record/recorded.ts'
 import type { OpaqueForm } from './kind.ts'
@@ -27,7 +28,7 @@ export async function findProvenClient(
 async function isClientSecret({ store }: Pick<Services, 'store'>, clientId: string, secret: string): Promise<boolean> {
   if (!isId(clientId)) return false
   const hash = hashToken(secret)
-  return (await listSecretHashes(store.read, clientId)).some(valid => isEqualHash(valid, hash))
+  return (await listSecretHashes(store.read, clientId)).some(valid => isEqual(valid, hash))
 }
 
 /** Returns a token of this size, with the claims of the given token and an additional claim `padding`. */
@@ -40,7 +41,7 @@ export async function enlargeAccessToken(
   if (!claims) return token
   const padding = 'x'.repeat(Math.max(0, Math.floor(((bytes - token.length) * 3) / 4) - ',"padding":""'.length))
   const padded: typeof claims & { padding: string } = { ...claims, padding }
-  return signAccessToken(keyRing, padded)
+  return signAccessToken(await keyRing.currentSigningKey(), padded)
 }
 
 /**
@@ -77,7 +78,10 @@ export async function endAccessTokenIn(
   const now = clock()
   const claims = await verifyAccessToken(keyRing, token, { issuer: addresses.portalUrl, now })
   if (!claims) return token
-  return signAccessToken(keyRing, { ...claims, exp: Math.floor(now.getTime() / 1000) + seconds })
+  return signAccessToken(await keyRing.currentSigningKey(), {
+    ...claims,
+    exp: Math.floor(now.getTime() / 1000) + seconds,
+  })
 }
 
 /** How many opaque tokens are kept. The platform refuses older opaque tokens. */

@@ -48,7 +48,7 @@ const retryAfter: Option = {
   schema: {
     anyOf: [
       { type: 'integer', minimum: 0, maximum: 86_400 },
-      { type: 'string', maxLength: 200 },
+      { type: 'string', pattern: '^[ -~]*$', maxLength: 200 },
     ],
   },
   isAllowed: value =>

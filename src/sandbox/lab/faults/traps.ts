@@ -11,14 +11,14 @@ export type Traps = ReturnType<typeof createTraps>
 
 export function createTraps() {
   /** The fault of each trap, keyed by the id of the trap, oldest first. */
-  const set = new Map<string, OrderedFault>()
+  const faults = new Map<string, OrderedFault>()
 
   return {
     set(ordered: OrderedFault): { id: string; path: string } {
       const id = randomUUID()
-      set.set(id, ordered)
-      const [oldest] = set.keys()
-      if (set.size > mostTraps && oldest !== undefined) set.delete(oldest)
+      faults.set(id, ordered)
+      const [oldest] = faults.keys()
+      if (faults.size > mostTraps && oldest !== undefined) faults.delete(oldest)
       return { id, path: `/trap/${id}` }
     },
 
@@ -27,11 +27,11 @@ export function createTraps() {
       server.register(async scope => {
         scope.removeAllContentTypeParsers()
         scope.addContentTypeParser('*', { parseAs: 'string' }, (_request, body, done) =>
-          done(null, readFields(`${body}`)),
+          done(null, readBody(`${body}`)),
         )
         const spring = async (request: FastifyRequest, reply: FastifyReply) => {
           const { id } = request.params as { id: string }
-          const ordered = set.get(id)
+          const ordered = faults.get(id)
           if (!ordered) return reply.code(404).send(errorBody('There is nothing at this address.'))
           noteTrap(request, { ...stepFaultOf(ordered), trap: id })
           return reply
@@ -49,7 +49,7 @@ function errorBody(description: string) {
 }
 
 /** Reads the body as JSON. If the body is not JSON, reads it as a form. */
-function readFields(body: string): unknown {
+function readBody(body: string): unknown {
   try {
     return JSON.parse(body)
   } catch {

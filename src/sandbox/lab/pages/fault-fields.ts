@@ -1,5 +1,6 @@
 // The form of a fault: a field for each option, made from the JSON Schema of the option. Also converts a sent form into
 // an order.
+import { parseJson } from '../../values/parse-json.ts'
 import type { Fault } from '../faults/catalogue.ts'
 import type { Option, OptionSchema } from '../faults/kind.ts'
 import type { FieldMessages } from '../lab-error.ts'
@@ -27,7 +28,7 @@ export interface FaultField {
 type FieldType = 'number' | 'choice' | 'text' | 'long-text' | 'headers' | 'json'
 
 /** Returns the fields of the fault's form. Without `sent`, the fields have their defaults. */
-export function fieldsOf({ name: fault, options }: Fault, sent?: Sent, problems: FieldMessages = {}): FaultField[] {
+export function formFieldsOf({ name: fault, options }: Fault, sent?: Sent, problems: FieldMessages = {}): FaultField[] {
   const own = Object.entries(options).map(([name, option]) => optionField(fault, name, option, sent, problems))
   return [
     ...own,
@@ -156,12 +157,4 @@ function readHeaders(text: string): unknown {
   const lines = text.split(/\r?\n/).filter(line => line.trim() !== '')
   const pairs = lines.map(line => /^\s*([^:\s]+)\s*:\s*(.*?)\s*$/.exec(line)?.slice(1) as [string, string] | undefined)
   return pairs.includes(undefined) ? undefined : Object.fromEntries(pairs as [string, string][])
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }

@@ -8,7 +8,7 @@ import { type Place, type PlaceWords, places } from '../faults/places.ts'
 import { type FieldMessages, LabError } from '../lab-error.ts'
 import type { Logins } from '../record/logins.ts'
 import { labPageHeaders } from '../security-headers.ts'
-import { fieldsOf, readForm, type Sent } from './fault-fields.ts'
+import { formFieldsOf, readForm, type Sent } from './fault-fields.ts'
 import { offeredClients } from './offered-clients.ts'
 
 /** How many faults a search lists. */
@@ -167,7 +167,7 @@ function describeEntry(fault: Fault, { open, sent, problems, problem, ordered }:
     goodClient: fault.goodClient,
     when: isWrite ? fault.when : undefined,
     isForAll: fault.place === 'metadata' || fault.place === 'keys',
-    fields: fieldsOf(fault, isSent ? sent : undefined, isSent ? problems : undefined),
+    fields: formFieldsOf(fault, isSent ? sent : undefined, isSent ? problems : undefined),
     isAlways: isSent && sent?.always !== undefined,
     isOpen: isSent,
     problem: isSent ? problem : undefined,

@@ -2,12 +2,12 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { describeNotices, describeSummary, type LoginReader } from '../explain/describe-login.ts'
 import type { NamesOf } from '../explain/find-logins.ts'
+import { markDifference, nearestOf } from '../explain/marked-value.ts'
 import { countNotices } from '../explain/notices/group.ts'
 import { labPageHeaders } from '../security-headers.ts'
 import { diagramOf } from './diagram.ts'
 import { cursorText } from './live-stream.ts'
 import { markOf } from './mark.ts'
-import { markDifference, nearestOf } from './marked-value.ts'
 
 interface PageSources extends LoginReader {
   namesOf: NamesOf

@@ -35,6 +35,9 @@ const longestWithoutSecret = 21
 /** The longer names in the metadata of a portal (RFC 8414). */
 const longNames = /^[a-z]+(_[a-z]+)*_(supported|endpoint|uri)$/
 
+/** The names of values that are addresses. */
+const addressNames = /(uris?|url)$/i
+
 /** Replaces a name that may contain a secret. */
 const otherName = '(other name)'
 
@@ -67,6 +70,22 @@ export function createHide(bytes: Buffer = randomBytes(32)) {
     }
   }
 
+  /**
+   * Hides the parameters and the user information of an address. For example, a client may send the whole address of
+   * its callback, which contains the code and the state.
+   */
+  function hideInAddress(address: string): string {
+    const shown = address.replace(/^([a-z][a-z\d+.-]*:\/\/)[^/?#]*@/i, '$1(hidden)@')
+    const end = shown.search(/[?#]/) + 1
+    return end === 0 ? shown : shown.slice(0, end) + shown.slice(end).replace(/[^&#]+/g, hideParameter)
+  }
+
+  function hideParameter(parameter: string): string {
+    const [name = '', ...rest] = parameter.split('=')
+    const value = rest.join('=')
+    return showName(name) + (rest.length > 0 ? '=' : '') + (value && `hidden-${hash(value)}`)
+  }
+
   const hidden = (text: string): Hidden => ({ hash: hash(text), length: text.length })
 
   /** Ids of clients that are neither short nor UUIDs. A sandbox has at most one: SEED_CLIENT_ID. */
@@ -79,12 +98,16 @@ export function createHide(bytes: Buffer = randomBytes(32)) {
 
   function hideUnlessReadable(name: string, text: string, at: Date): Value {
     const isHidden = /^client_?id$/i.test(name) && mayBeSecret(text)
-    if (readableNames.has(name.toLowerCase()) && !isHidden) return beginningOf(text, longestReadable)
+    if (readableNames.has(name.toLowerCase()) && !isHidden)
+      return beginningOf(addressNames.test(name) ? hideInAddress(text) : text, longestReadable)
     return name === 'state' ? hideState(text, at) : hidden(text)
   }
 
   return {
-    /** Hides one value. A value with a readable name stays readable, but only the beginning of a long value is kept. */
+    /**
+     * Hides one value. A value with a readable name stays readable, except the parameters of an address. Only the
+     * beginning of a long value is kept.
+     */
     value: hideUnlessReadable,
 
     /** Returns the hash by which the laboratory recognises the value. */

@@ -1,13 +1,19 @@
 // Converts a step into the form that the laboratory keeps. Secrets are hidden here.
+import type { Check } from '../../observe/steps.ts'
+import { parseJson } from '../../values/parse-json.ts'
 import { beginningOf, createAllowance, mostStepBytes, mostStepValues, sizeInJson } from './allowance.ts'
 import type { Hide } from './hide.ts'
-import { type LabStep, type RecordedStep, type Scheme, schemes } from './recorded.ts'
+import { type LabStep, type RecordedCheck, type RecordedStep, type Scheme, schemes, type Value } from './recorded.ts'
 
 /**
  * The maximum number of bytes of an id of a client or a user. The laboratory keeps only the beginning of a longer id.
  * The platform's own ids are shorter.
  */
 const longestId = 200
+
+/** An application can have thousands of redirect URIs. The laboratory keeps at most this many in the result of a check. */
+const mostExpected = 20
+const mostExpectedBytes = 1500
 
 /**
  * Records a step. The result never has more than mostStepBytes bytes and mostStepValues values, whatever the caller
@@ -41,7 +47,7 @@ export function recordStep(step: LabStep, hide: Hide): RecordedStep {
     checks: checks.map(({ name, passed, expected, received }) => ({
       name,
       passed,
-      expected: expected === undefined ? undefined : hide.value(name, expected, at),
+      expected: hideExpected(expected, value => hide.value(name, value, at)),
       received: received === undefined ? undefined : hide.value(name, received, at),
     })),
     leftOutBefore: 0,
@@ -50,7 +56,7 @@ export function recordStep(step: LabStep, hide: Hide): RecordedStep {
   }
   const allowance = createAllowance({
     bytes: mostStepBytes - sizeInJson({ ...recorded, start: {} }),
-    values: mostStepValues - 2 * checks.length,
+    values: mostStepValues - recorded.checks.flatMap(({ expected, received }) => [expected, received].flat()).length,
   })
   const hideAll = (fields: Iterable<[string, unknown]>) => hide.values(fields, at, allowance)
   // The fields that identify the login and its outcome come first. Otherwise a long body could leave no room for these
@@ -62,12 +68,26 @@ export function recordStep(step: LabStep, hide: Hide): RecordedStep {
   recorded.request.headers = hideAll(readHeaders(request.headers))
   recorded.response.location = hideAll(readLocation(response.headers.location))
   // Leave out the bodies of successful API answers: these bodies are long, and say nothing about the login.
-  recorded.response.body = hideAll(step.listener === 'api' && !step.reason ? [] : fieldsOf(response.body))
-  recorded.request.body = hideAll(fieldsOf(request.body))
+  recorded.response.body = hideAll(step.listener === 'api' && !step.reason ? [] : fieldsInBody(response.body))
+  recorded.request.body = hideAll(fieldsInBody(request.body))
   recorded.response.headers = hideAll(readHeaders(response.headers))
-  recorded.isShortened = allowance.isExceeded()
+  const isExpectedShortened = checks.some(
+    ({ expected }, index) => [expected].flat().length > [recorded.checks[index]?.expected].flat().length,
+  )
+  recorded.isShortened = allowance.isExceeded() || isExpectedShortened
   recorded.bytes -= Math.max(0, allowance.bytesLeft())
   return recorded
+}
+
+/** Hides the expected values of a check. A single value is not in a list. If there are many values, some are left out. */
+function hideExpected(expected: Check['expected'], hide: (value: string) => Value): RecordedCheck['expected'] {
+  const allowance = createAllowance({ bytes: mostExpectedBytes })
+  const kept = [expected ?? []]
+    .flat()
+    .slice(0, mostExpected)
+    .map(hide)
+    .filter(value => allowance.take('', value))
+  return kept.length > 1 ? kept : kept[0]
 }
 
 /** Returns a hash of the portal session cookie (portal/session.ts). Logins from one browser have the same hash. */
@@ -150,15 +170,7 @@ function readLocation(location: string | undefined): [string, string][] {
 }
 
 /** Returns the fields of a body: a form, a JSON object, or a string that is JSON. Any other body has no fields. */
-function fieldsOf(body: unknown): [string, unknown][] {
+function fieldsInBody(body: unknown): [string, unknown][] {
   const value = typeof body === 'string' ? parseJson(body) : body
   return typeof value === 'object' && value !== null ? Object.entries(value) : []
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }

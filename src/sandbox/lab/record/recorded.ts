@@ -52,7 +52,8 @@ export type Values = Record<string, Value | Value[]>
 export interface RecordedCheck {
   name: CheckName
   passed: boolean
-  expected: Value | undefined
+  /** A list if there are several expected values. */
+  expected: Value | Value[] | undefined
   received: Value | undefined
 }
 

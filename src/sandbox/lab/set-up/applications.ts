@@ -84,7 +84,7 @@ export function applicationCall(services: ApplicationServices) {
     async handler(request: FastifyRequest<{ Body: ApplicationBody }>, reply: FastifyReply) {
       const { body } = request
       // Check the fields first, so that a call with wrong fields does not create a person.
-      const data = await inLabWords(async () => readFields(body))
+      const data = await inLabWords(async () => readApplicationFields(body))
       const { owner, person } = await findOwner(services, body)
       const suite = body.suite ?? owner.suite ?? ''
       const groupId =
@@ -116,7 +116,7 @@ export function applicationCall(services: ApplicationServices) {
 }
 
 /** Throws LabError or InvalidFields if a field is wrong. */
-function readFields({ redirectUri, redirectUris = [], name = 'Test client' }: ApplicationBody) {
+function readApplicationFields({ redirectUri, redirectUris = [], name = 'Test client' }: ApplicationBody) {
   const uris = redirectUri === undefined ? redirectUris : [redirectUri, ...redirectUris]
   if (uris.length === 0) throw new LabError(422, { redirectUri: ['Name at least one redirect URI.'] })
   // A comma in a redirect URI would split it into two URIs.

@@ -89,6 +89,7 @@ function readStart({ addresses }: SignInServices, url: string): string {
 }
 
 async function givePortalToken({ addresses, store, keyRing, clock }: SignInServices, userId: string) {
+  const signingKey = await keyRing.currentSigningKey()
   const [now, grantId] = [clock(), randomUUID()]
   const expiresAt = new Date(now.getTime() + userTokenLifetime * 1000)
   await store.transaction(async db => {
@@ -96,14 +97,15 @@ async function givePortalToken({ addresses, store, keyRing, clock }: SignInServi
     await endSurplusGrants(db, userId, null, now)
   })
   const order = { issuer: addresses.portalUrl, grantId, userId, clientId: addresses.portalUrl, now }
-  return { accessToken: await signUserToken(keyRing, order), expiresIn: userTokenLifetime }
+  return { accessToken: signUserToken(signingKey, order), expiresIn: userTokenLifetime }
 }
 
 /** Issues the same tokens as a login: the function makes a code and exchanges the code at once. */
 async function giveTokens(services: SignInServices, { userId, clientId }: { userId: string; clientId: string }) {
-  const { store, lifetimes, clock } = services
+  const { store, lifetimes, keyRing, clock } = services
   const application = isId(clientId) ? await findApplication(store.read, clientId) : undefined
   if (!application) throw new LabError(404, 'There is no such application.')
+  const signingKey = await keyRing.currentSigningKey()
   const [code, refreshToken] = [makeAlphanumericToken(), makeAlphanumericToken()]
   const { codeSeconds, refreshTokenSeconds } = lifetimes.of(clientId)
   const now = clock()
@@ -116,7 +118,7 @@ async function giveTokens(services: SignInServices, { userId, clientId }: { user
   })
   if (!redeemed) throw new Error('a code that was made just now could not be redeemed')
   const family = { ...redeemed, generation: 0, clientId, refreshToken }
-  const tokens = await issueTokens({ ...services, lifetimes: lifetimes.of }, family)
+  const tokens = issueTokens({ ...services, lifetimes: lifetimes.of }, signingKey, family)
   return { accessToken: tokens.accessToken, expiresIn: tokens.expiresInSeconds, refreshToken }
 }
 

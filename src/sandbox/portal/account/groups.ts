@@ -109,20 +109,20 @@ export function groupPages(services: Pick<Services, 'addresses' | 'store' | 'key
    * Returns undefined if the visitor is not a member of the group. The visitor then gets the same answer as for a group
    * that does not exist.
    */
-  async function findOwnGroup(request: FastifyRequest, groupId: string): Promise<Group | undefined> {
+  async function findVisitorsGroup(request: FastifyRequest, groupId: string): Promise<Group | undefined> {
     const isVisible = isId(groupId) && (await isMember(store.read, groupId, visitorOf(request).id))
     return isVisible ? findGroup(store.read, groupId) : undefined
   }
 
-  async function requireOwnGroup(request: FastifyRequest, groupId: string): Promise<Group> {
-    const group = await findOwnGroup(request, groupId)
+  async function requireVisitorsGroup(request: FastifyRequest, groupId: string): Promise<Group> {
+    const group = await findVisitorsGroup(request, groupId)
     if (!group) throw new Refusal('group-unknown')
     return group
   }
 
   async function showGroup(reply: FastifyReply, groupId: string, { notice, ...outcome }: GroupOutcome) {
     const { request } = reply
-    const group = await requireOwnGroup(request, groupId)
+    const group = await requireVisitorsGroup(request, groupId)
     const members = await listMembers(store.read, groupId, membersOnPage)
     return showAccountPage(reply, 'account/group', {
       title: group.name,
@@ -187,12 +187,14 @@ export function groupPages(services: Pick<Services, 'addresses' | 'store' | 'key
         // The notice shows a name only if the user ID belongs to a member. Otherwise, a visitor could send any user ID
         // and read the name of this user.
         const isNamed = isId(userId) && (await isMember(store.read, groupId, userId))
-        await findProblem(() => endLink(services, { userId, groupId, callerId, only: 'membership' }), ['link-unknown'])
+        const link = { userId, groupId, callerId, only: 'membership' } as const
+        const removeProblem = await findProblem(() => endLink(services, link), ['link-unknown'])
+        if (removeProblem !== undefined) return showGroup(reply.status(422), groupId, { groupProblem: removeProblem })
         log('member-removed')
         return goTo(groupPath, { about: 'removed', userId: isNamed ? userId : undefined })
       }
       case 'leave': {
-        const groupName = (await findOwnGroup(request, groupId))?.name
+        const groupName = (await findVisitorsGroup(request, groupId))?.name
         const link = { userId: callerId, groupId, callerId, only: 'membership' } as const
         const leaveProblem = await findProblem(() => endLink(services, link), ['link-unknown', 'group-unknown'])
         if (leaveProblem !== undefined) return showGroup(reply.status(409), groupId, { groupProblem: leaveProblem })
@@ -205,7 +207,7 @@ export function groupPages(services: Pick<Services, 'addresses' | 'store' | 'key
   }
 
   async function askToLeave(request: FastifyRequest<OneGroup>, reply: FastifyReply) {
-    const group = await requireOwnGroup(request, request.params.group_id)
+    const group = await requireVisitorsGroup(request, request.params.group_id)
     const isLast = (await countMembers(store.read, group.id)) === 1
     const path = `${listPath}/${group.id}`
     // The page of the group says what the visitor must do before they can leave.
@@ -226,9 +228,11 @@ export function groupPages(services: Pick<Services, 'addresses' | 'store' | 'key
 
   async function askToRemove(request: FastifyRequest<OneMember>, reply: FastifyReply) {
     const { group_id: groupId, user_id: userId } = request.params
-    const group = await requireOwnGroup(request, groupId)
+    const group = await requireVisitorsGroup(request, groupId)
     const path = `${listPath}/${group.id}`
-    const mayRemove = group.createdBy === visitorOf(request).id && isId(userId)
+    const { id: callerId } = visitorOf(request)
+    // The creator leaves the group on another page. That page says what happens if the creator is the only member.
+    const mayRemove = group.createdBy === callerId && isId(userId) && userId !== callerId
     const member =
       mayRemove && (await isMember(store.read, groupId, userId)) ? await findUser(store.read, userId) : undefined
     if (!member) return reply.redirect(path, 303)

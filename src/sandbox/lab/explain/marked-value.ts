@@ -28,14 +28,11 @@ export function markDifference(text: string, other: string | undefined): MarkedP
     .map(part => ({ words: wordsOf(part.text.join('')), isDifferent: part.isDifferent }))
 }
 
-/**
- * `expected` has one or more addresses, separated by commas. Returns the address that differs least from the received
- * address.
- */
-export function nearestOf(expected: string, received: string): string {
+/** Returns the expected address that differs least from the received address. */
+export function nearestOf(expected: string[], received: string): string {
   const differentIn = (one: string) =>
     Math.max(...[markDifference(one, received), markDifference(received, one)].map(differentLetters))
-  return expected.split(', ').toSorted((one, other) => differentIn(one) - differentIn(other))[0]!
+  return expected.toSorted((one, other) => differentIn(one) - differentIn(other))[0]!
 }
 
 function differentLetters(parts: MarkedPart[]): number {
