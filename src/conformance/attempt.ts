@@ -113,7 +113,7 @@ function resultOfLoss(
   return {
     ...resultOf(check, context.settings, 'failed', reason),
     ...losingTheClient,
-    fix: isCause && isBlamed(outcome) ? `${outcome.fix ?? check.fix} ${losingTheClient.fix}` : losingTheClient.fix,
+    fix: isCause ? `${outcome.fix ?? check.fix} ${losingTheClient.fix}` : losingTheClient.fix,
     evidence: context.evidence(),
     isLost: true,
   }
