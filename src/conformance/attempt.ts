@@ -110,10 +110,12 @@ function resultOfLoss(
   isCause: boolean,
 ): Result {
   const reason = isBlamed(outcome) ? `${lost} ${outcome.reason}` : lost
+  // If the client ended, a check may crash because an answer is missing.
+  const ownFix = outcome.isError ? check.fix : (outcome.fix ?? check.fix)
   return {
     ...resultOf(check, context.settings, 'failed', reason),
     ...losingTheClient,
-    fix: isCause ? `${outcome.fix ?? check.fix} ${losingTheClient.fix}` : losingTheClient.fix,
+    fix: isCause ? `${ownFix} ${losingTheClient.fix}` : losingTheClient.fix,
     evidence: context.evidence(),
     isLost: true,
   }
