@@ -10,6 +10,8 @@ export type Application = Omit<ApplicationFields, keyof Client> & {
   updatedAt: Date | undefined
   /** Undefined if the application comes from a list, or if the API does not return the OAuth client. */
   client: Client | undefined
+  /** The names of the optional fields that the API did not return. Their values above are empty. */
+  missing: string[]
   /**
    * The times at which the valid client secrets were created, newest first. If the API does not return these times, the
    * list is empty. If the application comes from a list, the value is undefined.
@@ -53,6 +55,12 @@ export function hasApplicationId(item: unknown): item is { '@id': string } {
 /** An id that fits into an address. */
 export const applicationId = /^[\w-]{1,100}$/
 
+/** The fields of an application that may be empty. */
+const optionalFields = [
+  ...['description', 'webPageUrl', 'iconUrl', 'privacyPolicyUrl'],
+  ...['defaultRedirectUri', 'scopes', 'defaultScopes'],
+]
+
 export function readApplication(record: { '@id': string; [name: string]: unknown }): Application {
   const { '@id': id, data, metadata, inLinks, client } = record
   const { name, description, webPageUrl, iconUrl, privacyPolicyUrl } = objectOf(data)
@@ -69,6 +77,7 @@ export function readApplication(record: { '@id': string; [name: string]: unknown
     createdAt: readTime(createdAt),
     updatedAt: readTime(updatedAt),
     client: isRecord(client) ? readClient(client) : undefined,
+    missing: optionalFields.filter(field => typeof { ...objectOf(data), ...objectOf(client) }[field] !== 'string'),
   }
 }
 

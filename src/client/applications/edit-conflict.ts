@@ -113,7 +113,7 @@ export function applyChoices(form: FormFields, stored: Application): FormFields 
 /** Finds the fields that the submission would change. A field that the API does not return cannot be compared. */
 function findDifferences(form: FormFields, application: Application): Difference[] {
   const stored = editableFields(application)
-  const typed = fieldsToUpdate(normalize(form), form.isClientKnown === 'yes')
+  const typed = fieldsToUpdate(normalize(form), form.missing)
   const differences: Difference[] = []
   for (const name of names) {
     const [typedValue, storedValue] = [typed[name], stored[name]]

@@ -91,7 +91,7 @@ export const edit: FastifyPluginAsync<ApplicationsOptions> = async app => {
 
   /** If the API sends no ETag, somebody can still change the application between the comparison and this update. */
   async function update(request: FastifyRequest, fields: FormFields): Promise<void> {
-    const changes = fieldsToUpdate(normalize(fields), fields.isClientKnown === 'yes')
+    const changes = fieldsToUpdate(normalize(fields), fields.missing)
     const body = { ...applicationEnvelope, data: changes }
     const ifMatch = strongEtag(fields.etag)
     await request.visitor.api.put(apiPathOf(request), body, applicationSchema, { ifMatch }).catch(error => {
@@ -134,12 +134,13 @@ function showChoices({ texts }: FastifyRequest, typed: FormFields, problem: Edit
 }
 
 /**
- * Returns the stored values for the form. `oldName` and `isClientKnown` are hidden fields, so that a refused form still
- * contains these values.
+ * Returns the stored values for the form. `oldName`, `isClientKnown` and `missing` are hidden fields, so that a refused
+ * form still contains these values.
  */
 function toFormFields(stored: Application): FormFields {
-  const { name, description, webPageUrl, iconUrl, privacyPolicyUrl, client } = stored
+  const { name, description, webPageUrl, iconUrl, privacyPolicyUrl, client, missing } = stored
   const redirectUris = splitUris(client?.redirectUris ?? '').join('\n')
   const values = { name, description, webPageUrl, iconUrl, privacyPolicyUrl, ...client, redirectUris }
-  return { ...values, ...toHiddenFields(stored), oldName: name, isClientKnown: client ? 'yes' : '' }
+  const hidden = { oldName: name, isClientKnown: client ? 'yes' : '', missing: missing.join(',') }
+  return { ...values, ...toHiddenFields(stored), ...hidden }
 }

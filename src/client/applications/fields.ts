@@ -135,14 +135,13 @@ export function fieldsToCreate({ groupName: _, ...fields }: TypedFields): Applic
 }
 
 /**
- * Returns the fields without the group, because the group cannot be changed. If the API did not return the fields of
- * the OAuth client, `isClientKnown` is false, and the form could not show their stored values. In that case, this
- * function leaves out the empty fields of the OAuth client, so that the API keeps the stored values.
+ * Returns the fields without the group, because the group cannot be changed. `missing` contains the names of the fields
+ * that the API did not return, separated by commas. The form could not show their stored values. This function leaves
+ * out these fields if they are empty, so that the API keeps the stored values.
  */
-export function fieldsToUpdate(typed: TypedFields, isClientKnown: boolean): Partial<ApplicationFields> {
+export function fieldsToUpdate(typed: TypedFields, missing = ''): Partial<ApplicationFields> {
   const { groupId: _, ...all } = fieldsToCreate(typed)
-  if (isClientKnown) return all
-  const keptIfEmpty = ['defaultRedirectUri', 'scopes', 'defaultScopes']
+  const keptIfEmpty = missing.split(',')
   return Object.fromEntries(
     Object.entries(all).filter(([name]) => typed[name as FieldName] || !keptIfEmpty.includes(name)),
   )

@@ -35,7 +35,17 @@ const anyRecord = fc.record(
   { requiredKeys: [] },
 )
 const anyField = fc.constantFrom(
-  ...['formToken', 'isClientKnown', 'groupId', 'name', 'description', 'webPageUrl', 'iconUrl', 'privacyPolicyUrl'],
+  ...[
+    'formToken',
+    'isClientKnown',
+    'missing',
+    'groupId',
+    'name',
+    'description',
+    'webPageUrl',
+    'iconUrl',
+    'privacyPolicyUrl',
+  ],
   ...[
     'redirectUris',
     'defaultRedirectUri',

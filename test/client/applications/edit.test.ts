@@ -157,6 +157,32 @@ t.test(
 )
 
 t.test(
+  'if the API does not return one of the optional fields, an empty field leaves its stored value unchanged, also after a refusal',
+  async t => {
+    for (const name of ['description', 'webPageUrl', 'defaultRedirectUri', 'scopes', 'defaultScopes']) {
+      const { platform, browser } = await openForm(t, { returnsClient: true })
+      const record = applicationRecord(
+        'app-1',
+        { ...data, [name]: undefined },
+        { client: { ...client, [name]: undefined } },
+      )
+      platform.answer('GET /apps/v1/app-1', { body: record })
+      const sent = () => JSON.parse(platform.received('PUT /apps/v1/app-1').at(-1)!.body).data
+      const form = readForm(await browser.get(action), action)
+      const again = readForm(await browser.post(action, { ...form, name: '' }), action)
+      await browser.post(action, { ...again, name: 'Tides' })
+      t.notOk(name in sent(), `the update must not contain ${name}`)
+      const others = ['description', 'scopes', 'defaultScopes'].filter(other => other !== name)
+      for (const other of others) t.ok(other in sent(), `the update must contain ${other}`)
+
+      const later = readForm(await browser.get(action), action)
+      await browser.post(action, { ...later, [name]: 'https://weather.test/back' })
+      t.equal(sent()[name], 'https://weather.test/back', `the update contains the typed ${name}`)
+    }
+  },
+)
+
+t.test(
   'if the API does not return the OAuth client, a refused form still says so, and no guessed values are sent to the API',
   async t => {
     const { browser, form, sent } = await openForm(t, { returnsClient: false })

@@ -2,11 +2,14 @@
 import type { Page } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable } from '../../check.ts'
 import { fail } from '../../findings.ts'
-import { makeApplication } from '../../steps/applications.ts'
+import { makeApplication, makeGroup } from '../../steps/applications.ts'
 import { mayGoOnByScript, shownText } from '../../steps/page-content.ts'
 
-/** The number of applications of the visitor. Most clients show fewer of them on one page. */
-const many = 60
+/**
+ * The number of applications of the visitor. Most clients show fewer of them on one page. With 10, 25 or 50 applications
+ * on a page, the last page is less than half full, so the check finds a client that rounds the number of pages.
+ */
+const many = 111
 /** The suite opens at most this number of pages of the list. */
 const mostPages = 20
 /** Names of a parameter that selects a page of a list. */
@@ -23,7 +26,10 @@ export const longList: CheckDefinition[] = [
     async run(context) {
       const person = await context.person()
       const names = Array.from({ length: many }, (_, i) => `Listed-${String(i).padStart(3, '0')}`)
-      for (const name of names) await makeApplication(context, person, { name })
+      // A group has at most 100 applications.
+      const groups = [person.groupId, await makeGroup(context, person, 'The second group')]
+      for (const [at, name] of names.entries())
+        await makeApplication(context, person, { name, groupId: groups[at % 2]! })
       const { browser } = await context.signedIn()
       const addresses = [context.url(context.settings.page)]
       const pages: Page[] = []

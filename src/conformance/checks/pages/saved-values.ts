@@ -199,15 +199,29 @@ export const savedValues: CheckDefinition[] = [
   {
     id: 'edit-without-client-kept',
     title:
-      'If the API leaves out the field `client` of an application, the form for changes does not change its redirect URIs, its default redirect URI and its scopes',
+      'If the API leaves out the field `client` of an application or a value in it, the form for changes does not change the redirect URIs and scopes',
     rule: 'unshown-values-kept',
     why: 'Another installation of the platform may leave out this field. The form is then empty where the redirect URIs and scopes should be. If the client sends these empty values, it deletes the scopes, although the visitor only changed the name.',
     fix: 'If the API did not return the value of a field, and the visitor typed nothing into this field, leave it out of the PUT request. The API keeps the value of such a field.',
     needs,
     async run(context) {
       const application = await openWithApplication(context, unshown)
-      await context.order('get-members-missing', { times: 'always', options: { member: 'client' } })
       let saved = 0
+      // The API leaves out only one value.
+      for (const name of ['scopes', 'defaultScopes'] as const) {
+        const member = `client.${name}`
+        await context.order('get-members-missing', { times: 'always', options: { member } })
+        const opened = await openFormWithName(context, application)
+        const { answer, stored } = await saveForm(context, application, opened, { [nameField(opened.form)]: newName })
+        await context.dropFaults()
+        expect(
+          stored[name] === unshown[name],
+          `The API left out the field ${member}. The visitor changed the name, and the client then replaced the ${name} “${unshown[name]}” with “${stored[name]}”.`,
+          answer,
+        )
+        await changeAtApi(context, application, unshown)
+      }
+      await context.order('get-members-missing', { times: 'always', options: { member: 'client' } })
       // At first, the visitor types only the name. Then the visitor also types the redirect URIs, because some clients
       // require them.
       for (const typedUris of [undefined, unshown.redirectUris]) {

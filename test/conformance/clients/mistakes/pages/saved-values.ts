@@ -47,6 +47,13 @@ export const savedValues: Mistake[] = [
   mistake('unknown-values-saved-as-empty', 'edit-without-client-kept', {
     knownValues: values => new URLSearchParams(Object.fromEntries(fields.map(name => [name, values.get(name) ?? '']))),
   }),
+  mistake('single-unknown-value-saved-as-empty', 'edit-without-client-kept', {
+    // If the API returns the redirect URIs, the client sends all values.
+    knownValues: values =>
+      values.has('redirectUris')
+        ? new URLSearchParams(Object.fromEntries(fields.map(name => [name, values.get(name) ?? ''])))
+        : values,
+  }),
   mistake('first-redirect-uri-saved-as-the-default', 'edit-without-client-kept', {
     changedValues(typed, ...others) {
       const changed = correct.changedValues(typed, ...others)
