@@ -632,13 +632,16 @@ t.test('if a client never renews a session, the check `refresh-not-from-other-si
 })
 
 t.test(
-  "if a form overwrites somebody else's change, the check `refresh-delivered-with-overtaken-form` does not apply",
+  "if a form overwrites somebody else's change, only `edit-overtaken` fails, and `refresh-delivered-with-overtaken-form` relies on it",
   async t => {
-    const { 'refresh-delivered-with-overtaken-form': result } = await judge(
-      { isUnchanged: () => true },
-      'refresh-delivered-with-overtaken-form',
-    )
-    t.match(result, { verdict: 'not applicable', reason: 'the form overwrites the other change' })
+    const found = await judge({ isUnchanged: () => true }, 'edit-overtaken', 'refresh-delivered-with-overtaken-form')
+    t.match(found, {
+      'edit-overtaken': { verdict: 'failed' },
+      'refresh-delivered-with-overtaken-form': {
+        verdict: 'not applicable',
+        reason: 'the form overwrites the other change. Another check reports this',
+      },
+    })
   },
 )
 
