@@ -110,7 +110,7 @@ function resultOfLoss(
   isCause: boolean,
 ): Result {
   const reason = isBlamed(outcome) ? `${lost} ${outcome.reason}` : lost
-  // If the client ended, a check may crash because an answer is missing.
+  // If the check crashed, the end of the client probably caused the crash. So the suite is not to blame.
   const ownFix = outcome.isError ? check.fix : (outcome.fix ?? check.fix)
   return {
     ...resultOf(check, context.settings, 'failed', reason),

@@ -57,8 +57,13 @@ export const applicationId = /^[\w-]{1,100}$/
 
 /** The fields of an application that may be empty. */
 const optionalFields = [
-  ...['description', 'webPageUrl', 'iconUrl', 'privacyPolicyUrl'],
-  ...['defaultRedirectUri', 'scopes', 'defaultScopes'],
+  'description',
+  'webPageUrl',
+  'iconUrl',
+  'privacyPolicyUrl',
+  'defaultRedirectUri',
+  'scopes',
+  'defaultScopes',
 ]
 
 export function readApplication(record: { '@id': string; [name: string]: unknown }): Application {

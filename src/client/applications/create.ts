@@ -184,11 +184,9 @@ function suggestGroupName({ visitorIfAny, texts }: FastifyRequest): string {
   return name.length > 0 && name.length <= 100 ? texts.applications.form.groupOf(name) : ''
 }
 
-/**
- * Whether the application has the same values as `fields`. If the API does not return the group or the OAuth client,
- * their fields are not compared. Any other missing field counts as empty.
- */
-function hasSameFields({ groupId, client, ...application }: Application, fields: ApplicationFields): boolean {
+/** Whether the application has the same values as `fields`. A field that the API does not return is not compared. */
+function hasSameFields({ groupId, client, missing, ...application }: Application, fields: ApplicationFields): boolean {
   const known: Record<string, unknown> = { ...application, ...(groupId && { groupId }), ...client }
-  return Object.entries(fields).every(([name, value]) => !Object.hasOwn(known, name) || known[name] === value)
+  const compared = Object.entries(fields).filter(([name]) => Object.hasOwn(known, name) && !missing.includes(name))
+  return compared.every(([name, value]) => known[name] === value)
 }

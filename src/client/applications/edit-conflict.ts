@@ -57,6 +57,14 @@ export function toHiddenFields(stored: Application): { etag: string; seen: strin
 }
 
 /**
+ * Returns the names of the fields that the API did not return when the form was opened, separated by commas. A form that
+ * was opened before an upgrade from version 0.2 does not contain these names.
+ */
+export function missingIn({ missing, isClientKnown }: FormFields): string {
+  return missing ?? (isClientKnown === 'yes' ? '' : 'defaultRedirectUri,scopes,defaultScopes')
+}
+
+/**
  * Removes the choices, and the hidden fields that record which values the visitor has seen. So the client compares all
  * fields again at the next submission.
  */
@@ -113,7 +121,7 @@ export function applyChoices(form: FormFields, stored: Application): FormFields 
 /** Finds the fields that the submission would change. A field that the API does not return cannot be compared. */
 function findDifferences(form: FormFields, application: Application): Difference[] {
   const stored = editableFields(application)
-  const typed = fieldsToUpdate(normalize(form), form.missing)
+  const typed = fieldsToUpdate(normalize(form), missingIn(form))
   const differences: Difference[] = []
   for (const name of names) {
     const [typedValue, storedValue] = [typed[name], stored[name]]
@@ -124,10 +132,11 @@ function findDifferences(form: FormFields, application: Application): Difference
 }
 
 /** Returns the stored fields in the format that the edit form sends. */
-function editableFields({ client, ...application }: Application): EditableFields {
+function editableFields({ client, missing, ...application }: Application): EditableFields {
   const known: EditableFields = { ...application, ...client }
   const normalized = normalize(known)
-  const entries = names.filter(name => known[name] !== undefined).map(name => [name, normalized[name]])
+  const returned = names.filter(name => known[name] !== undefined && !missing.includes(name))
+  const entries = returned.map(name => [name, normalized[name]])
   return Object.fromEntries(entries)
 }
 

@@ -10,6 +10,7 @@ import type { ApplicationsOptions } from './applications.ts'
 import {
   applyChoices,
   EditConflict,
+  missingIn,
   readChoices,
   refuseConflict,
   toHiddenFields,
@@ -91,7 +92,7 @@ export const edit: FastifyPluginAsync<ApplicationsOptions> = async app => {
 
   /** If the API sends no ETag, somebody can still change the application between the comparison and this update. */
   async function update(request: FastifyRequest, fields: FormFields): Promise<void> {
-    const changes = fieldsToUpdate(normalize(fields), fields.missing)
+    const changes = fieldsToUpdate(normalize(fields), missingIn(fields))
     const body = { ...applicationEnvelope, data: changes }
     const ifMatch = strongEtag(fields.etag)
     await request.visitor.api.put(apiPathOf(request), body, applicationSchema, { ifMatch }).catch(error => {

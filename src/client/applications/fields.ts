@@ -139,7 +139,7 @@ export function fieldsToCreate({ groupName: _, ...fields }: TypedFields): Applic
  * that the API did not return, separated by commas. The form could not show their stored values. This function leaves
  * out these fields if they are empty, so that the API keeps the stored values.
  */
-export function fieldsToUpdate(typed: TypedFields, missing = ''): Partial<ApplicationFields> {
+export function fieldsToUpdate(typed: TypedFields, missing: string): Partial<ApplicationFields> {
   const { groupId: _, ...all } = fieldsToCreate(typed)
   const keptIfEmpty = missing.split(',')
   return Object.fromEntries(

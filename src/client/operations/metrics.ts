@@ -4,6 +4,7 @@ import { createServer, type Server } from 'node:http'
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { describeCause } from '../errors.ts'
 
 export function createMetrics() {
   const registry = new Registry()
@@ -52,8 +53,7 @@ export function createMetrics() {
           response.writeHead(200, { 'content-type': registry.contentType }).end(text)
         } catch (error) {
           // A metric with its own `collect` function can fail.
-          const { name, message, stack } = error as Error
-          log.error({ event: 'metrics_failed', cause: { name, message, stack } })
+          log.error({ event: 'metrics_failed', cause: describeCause(error, { withStack: true }) })
           response.writeHead(500).end()
         }
       })

@@ -42,7 +42,7 @@ export function createVisitors(options: VisitorsOptions) {
     async function renew() {
       // The browser can no longer get new cookies. The code that made this call runs longer than its request: it is a
       // hook that did not finish in time, a stream or a WebSocket.
-      if (reply.sent || reply.raw.headersSent) throw new SignInRequired()
+      if (request.hasSetCookies || reply.sent) throw new SignInRequired()
       // This call does not use the cookies of the request, because the refresh token in these cookies may already have
       // been used.
       const renewed = await sessions.renew(cookiesAfterResponse(request), context).catch(error => {

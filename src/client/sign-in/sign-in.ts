@@ -150,6 +150,7 @@ export const signIn = fastifyPlugin<SignInOptions>(
     })
     app.decorateRequest('queuedCookies', undefined)
     app.decorateRequest('renewal', undefined)
+    app.decorateRequest('hasSetCookies', false)
     app.decorateRequest('visitorIfAny', undefined)
     app.decorateRequest('visitor', {
       getter(this: FastifyRequest) {

@@ -58,6 +58,7 @@ export function createVisitorHooks({ portal, sessions, visitors, home }: Visitor
       // A hook of the product that did not finish in time may still be renewing the session. If the response did not wait
       // for the new cookies, the new tokens would be lost. If the renewal fails, the hook gets the error.
       await request.renewal?.catch(() => undefined)
+      request.hasSetCookies = true
       // In the meantime, the visitor may have signed out in another tab, or another request may have renewed the session.
       // If this process handled the sign-out or the renewal, it leaves the cookies out.
       const cookies = queuedCookies(request)

@@ -2,9 +2,8 @@
 import AjvCompiler from '@fastify/ajv-compiler'
 
 /**
- * A schema does not change the values that it checks: no string becomes a number, and no field is removed. But if a
- * field is missing and its schema has a `default`, the field gets this value. The types from json-schema-to-ts say the
- * same.
+ * Ajv converts no value and removes no field. It only adds a missing field whose schema has a `default`. The types from
+ * json-schema-to-ts agree with this.
  */
 export const ajvOptions = { customOptions: { coerceTypes: false, removeAdditional: false } }
 

@@ -259,7 +259,7 @@ export const reasons = {
   'not-allowed': {
     found: 'The user does not have the right to do this.',
     why: 'Only the members of a group can change its applications and invite other people. Only the creator of a group can remove other members, and only invited people can join the group.',
-    fix: 'Check that the user is a member of the group to which the application belongs.',
+    fix: 'Check that the user is a member of the group. To remove another member, use the account of the group’s creator.',
     reference: 'RFC 6750 3.1; the API’s own description',
   },
   'token-of-another-kind': {

@@ -39,8 +39,8 @@ function call(schema: object, kind: Parameters<typeof step>[0]) {
 }
 
 /**
- * Fastify only describes the fields with the route's schema, because the domain code checks them: pages need the same
- * checks.
+ * The schema of the route only documents the fields. The domain code checks them, because the portal's pages need the
+ * same checks.
  */
 function describedCall(schema: object, kind: Parameters<typeof step>[0]) {
   return { schema, validatorCompiler: () => () => true, ...step(kind) }

@@ -182,6 +182,13 @@ t.test(
   },
 )
 
+t.test('a form that was opened before an upgrade does not empty the values that it could not show', async t => {
+  const { browser, form, sent } = await openForm(t, { returnsClient: false })
+  const { missing: _, ...older } = form
+  await browser.post(action, { ...older, redirectUris: 'https://typed.test/back' })
+  t.same(sent().data, { ...data, redirectUris: 'https://typed.test/back' })
+})
+
 t.test(
   'if the API does not return the OAuth client, a refused form still says so, and no guessed values are sent to the API',
   async t => {

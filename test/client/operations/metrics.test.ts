@@ -198,13 +198,11 @@ t.test('if a metric cannot be collected, the answer is 500, the log says why, an
     await body.dump()
     return statusCode
   }
-  const restore = t.intercept(Registry.prototype, 'metrics', {
-    value: async () => {
-      throw new Error('the table is locked')
-    },
-  }).restore
-  t.equal(await read(), 500)
-  t.match(JSON.parse(lines[0]!), { level: 50, event: 'metrics_failed', cause: { message: 'the table is locked' } })
-  restore()
+  for (const error of [new Error('the table is locked'), undefined]) {
+    const restore = t.intercept(Registry.prototype, 'metrics', { value: () => Promise.reject(error) }).restore
+    t.equal(await read(), 500)
+    restore()
+  }
+  t.match(JSON.parse(lines[0]!), { level: 50, event: 'metrics_failed', cause: { stack: /the table is locked/ } })
   t.equal(await read(), 200)
 })

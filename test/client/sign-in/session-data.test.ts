@@ -1,5 +1,6 @@
 // The product's own data in the session. `loadSessionData` loads the data once, a renewal keeps it, and `links` can
 // read it.
+import { Readable } from 'node:stream'
 import t, { type Test } from 'tap'
 import type { Visitor } from '../../../src/client/sign-in/visitor.ts'
 import { timed } from '../../support/stopwatch.ts'
@@ -228,6 +229,33 @@ t.test(
     t.equal((await browser.get('/ready', { site: 'same-origin' })).statusCode, 200)
     role.release()
     await t.rejects(hook, { code: 'sign_in_required' })
+    t.equal(platform.received('POST /api/exchangeToken').length, 1, 'only the login must have asked for tokens')
+  },
+)
+
+t.test(
+  'RF-09: if a stream calls the API before its first line, and the API refuses the access token, the client does not renew the session',
+  async t => {
+    const called = Promise.withResolvers<unknown>()
+    const product: TestProduct = {
+      ...smallProduct,
+      async pages(signedIn, options) {
+        await signedIn.register(smallProduct.pages, options)
+        signedIn.get('/lazy', async ({ visitor }) => {
+          async function* lines() {
+            await visitor.api.get('/role', roleSchema).then(called.resolve, called.reject)
+            yield 'the only line'
+          }
+          return Readable.from(lines())
+        })
+      },
+    }
+    const { browser, platform } = await buildTestClient(t, { product, scripts: smallApi })
+    await signIn(browser)
+    platform.answer('GET /role', unauthorized)
+    const isRefused = t.rejects(called.promise, { code: 'sign_in_required' })
+    t.equal((await browser.get('/lazy', { site: 'same-origin' })).body, 'the only line')
+    await isRefused
     t.equal(platform.received('POST /api/exchangeToken').length, 1, 'only the login must have asked for tokens')
   },
 )

@@ -9,6 +9,8 @@ declare module 'fastify' {
     receivedAtMs: number
     /** The session cookies that the response will set, keyed by their names. */
     queuedCookies: Map<string, Cookie> | undefined
+    /** Whether the response has its cookies. From then on, the browser cannot get other cookies with this response. */
+    hasSetCookies: boolean
     /** The renewal that began because the API refused the access token. The response waits for its cookies. */
     renewal: Promise<void> | undefined
   }

@@ -44,8 +44,8 @@ const maxSessionMs = 30 * 24 * 60 * 60 * 1000
 const renewBeforeMs = 60_000
 /**
  * Until the browser gets the answer to a sign-out or a renewal, it may send other requests with the old cookies. So a
- * request that arrives less than a minute after the sign-out or the renewal may have old cookies. The answer to a
- * renewal can take this long, because the client sets the new cookies only when the page is ready.
+ * request that arrives less than a minute after the sign-out or the renewal may have old cookies. The browser gets the
+ * renewed cookies only when the page is ready, and a page with several slow calls can take most of a minute.
  */
 const oldCookieMs = 60_000
 /**

@@ -334,7 +334,7 @@ export const returnTo: CheckDefinition[] = [
         const { browser, start, callback } = await beginLogin(context, wanted)
         const page = await fail(context, browser, { start, callback })
         const link = page.links.find(({ url }) => leadsTo(url, context.url(login)) || url === there)
-        const form = page.forms.find(({ method, action }) => method === 'GET' && leadsTo(action, context.url(login)))
+        const form = page.forms.find(one => one.method === 'GET' && leadsTo(encodeForm(one).url, context.url(login)))
         const next = await context.startLogin(browser, link?.url ?? (form && encodeForm(form).url))
         const end = await followCallback(context, browser, await context.authorize(next))
         expect(end.url === there, `The next login led to ${end.url} instead of ${there}.`, page, end)

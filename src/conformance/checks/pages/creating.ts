@@ -234,7 +234,8 @@ export const creating: CheckDefinition[] = [
       for (const { browser: tab, page, form, values } of open)
         answers.push({ tab, answer: await tab.submit(page, form, values, noRedirects) })
       const creations = await created(context, person)
-      if (creations.length < 2) throw noCreation()
+      if (creations.length === 0) throw noCreation()
+      if (creations.length !== 2) throw new NotApplicable('the client keeps only one open form for each visitor')
       const pages: Page[] = []
       for (const { tab, answer } of answers)
         pages.push(answer.stoppedAt === undefined ? answer : await tab.goOn(answer))

@@ -208,7 +208,7 @@ export const savedValues: CheckDefinition[] = [
       const application = await openWithApplication(context, unshown)
       let saved = 0
       // The API leaves out only one value.
-      for (const name of ['scopes', 'defaultScopes'] as const) {
+      for (const name of ['defaultRedirectUri', 'scopes', 'defaultScopes'] as const) {
         const member = `client.${name}`
         await context.order('get-members-missing', { times: 'always', options: { member } })
         const opened = await openFormWithName(context, application)

@@ -20,6 +20,7 @@ import { whyKept } from '../../steps/caching.ts'
 import { noNavigations, typedAddress } from '../../steps/callback.ts'
 import { findLeaksOf, secret } from '../../steps/leaks.ts'
 import { endIfScripted } from '../../steps/page-content.ts'
+import { readSetCookie } from '../../steps/set-cookies.ts'
 import { startsOf, startsOfStrangers } from '../../steps/starts.ts'
 import { loginCookie } from './login-cookie.ts'
 import { stateAndVerifier } from './state-and-verifier.ts'
@@ -64,9 +65,15 @@ function beginsLogin({ platform }: CheckContext, answer: HttpExchange): boolean 
   return location.startsWith(platform.portalUrl) && location.includes('response_type')
 }
 
-/** Whether the answer begins a login and sets a cookie. Some clients set a cookie with every answer. */
-function keepsLogin(context: CheckContext, answer: HttpExchange): boolean {
-  return beginsLogin(context, answer) && setCookiesOf(answer).length > 0
+/**
+ * Returns the names of the cookies with which the answer begins a login. Leaves out cookies that the client sets with
+ * every answer, unless the answer redirects to the portal.
+ */
+async function loginCookiesIn(context: CheckContext, answer: HttpExchange): Promise<string[]> {
+  const namesIn = (exchange: HttpExchange) => setCookiesOf(exchange).map(line => readSetCookie(line).name)
+  if (beginsLogin(context, answer)) return namesIn(answer)
+  const usual = namesIn(await context.request('/', { headers: typedAddress }))
+  return namesIn(answer).filter(name => !usual.includes(name))
 }
 
 /** Returns how many cookies the browser sends to the callback, and their length in the Cookie header. */
@@ -389,7 +396,8 @@ export const startingALogin: CheckDefinition[] = [
     fix: 'Answer HEAD with 405, or do not set a cookie in the answer.',
     async run(context) {
       const exchange = await context.request(context.settings.login, { method: 'HEAD', headers: typedAddress })
-      expect(!keepsLogin(context, exchange), 'The answer to HEAD redirects to the portal and sets a cookie.', exchange)
+      const [cookie] = await loginCookiesIn(context, exchange)
+      expect(cookie === undefined, `The answer to HEAD sets the cookie ${cookie}.`, exchange)
     },
   },
   {
@@ -459,7 +467,8 @@ export const startingALogin: CheckDefinition[] = [
     async run(context) {
       for (const [what, headers] of Object.entries(noNavigations)) {
         const exchange = await context.request(context.settings.login, { headers: { ...typedAddress, ...headers } })
-        expect(!keepsLogin(context, exchange), `${what} began a login: the answer set a cookie.`, exchange)
+        const [cookie] = await loginCookiesIn(context, exchange)
+        expect(cookie === undefined, `${what} began a login: the answer set the cookie ${cookie}.`, exchange)
       }
     },
   },

@@ -117,8 +117,8 @@ export interface Option {
 export type Options = Record<string, Option>
 
 /**
- * The part of JSON Schema that options need. Without a type, any JSON is allowed. A schema cannot express a limit in
- * bytes, or that names of headers can have capital letters.
+ * The part of JSON Schema that options need. Without a type, any JSON is allowed. These schemas do not express a limit
+ * in bytes. They also accept a header such as `Content-Length`, which `isAllowed` refuses in any case of its letters.
  */
 export interface OptionSchema {
   type?: 'number' | 'integer' | 'string' | 'object'

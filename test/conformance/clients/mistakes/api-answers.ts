@@ -254,6 +254,19 @@ export const apiAnswers: Mistake[] = [
       return (visit.memory.get('groups') as typeof answer) ?? answer ?? [502, undefined]
     },
   }),
+  mistake('secret-cookie-of-any-length', 'secret-of-long-credentials', {
+    send: async (visit, request) => {
+      const [status, answer] = await correct.send(visit, request)
+      if (isCreation(request) && isRecord(answer)) visit.memory.set('tokens', JSON.stringify(answer.tokens))
+      return [status, answer]
+    },
+    created: (visit, text, visitor) => {
+      const answer = correct.created(visit, `${text} ${visit.memory.get('tokens')}`, visitor)
+      // A browser drops a cookie that is too long.
+      visit.setCookies = visit.setCookies.filter(({ length }) => length <= 4096)
+      return answer
+    },
+  }),
   mistake('secret-as-html', 'secret-escaped', { created: (visit, text) => page(visit, 200, 'Created', `${text}`) }),
   mistake('refused-change-with-raw-messages', 'change-error-escaped', {
     async send(visit, request) {

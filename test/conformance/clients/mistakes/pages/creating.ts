@@ -14,8 +14,8 @@ import {
 } from '../../changes.ts'
 import { type Mistake, mistake } from '../../mistake.ts'
 import { page } from '../../pages.ts'
-import { callApi, isRecord } from '../../platform.ts'
-import { cookieOf, isCreation, isCreationForm } from '../../requests.ts'
+import { callApi } from '../../platform.ts'
+import { cookieOf, isCreationForm } from '../../requests.ts'
 
 export const creating: Mistake[] = [
   mistake('forms-without-referrer-or-origin', 'create-works', {
@@ -83,19 +83,6 @@ export const creating: Mistake[] = [
         ? body.replace('<ul>', `<p>${correct.html(`${made}`)}</p><ul>`)
         : body
     }),
-  }),
-  mistake('secret-cookie-of-any-length', 'secret-of-long-credentials', {
-    send: async (visit, request) => {
-      const [status, answer] = await correct.send(visit, request)
-      if (isCreation(request) && isRecord(answer)) visit.memory.set('tokens', JSON.stringify(answer.tokens))
-      return [status, answer]
-    },
-    created: (visit, text, visitor) => {
-      const answer = correct.created(visit, `${text} ${visit.memory.get('tokens')}`, visitor)
-      // A browser drops a cookie that is too long.
-      visit.setCookies = visit.setCookies.filter(({ length }) => length <= 4096)
-      return answer
-    },
   }),
   mistake('waiting-secret-replaced', 'create-secrets-of-two-tabs', {
     created: (visit, text, visitor) => correct.created({ ...visit, cookies: [] }, text, visitor),
