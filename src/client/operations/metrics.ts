@@ -4,7 +4,6 @@ import { createServer, type Server } from 'node:http'
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
-import { describeCause } from '../errors.ts'
 
 export function createMetrics() {
   const registry = new Registry()
@@ -53,7 +52,8 @@ export function createMetrics() {
           response.writeHead(200, { 'content-type': registry.contentType }).end(text)
         } catch (error) {
           // A metric with its own `collect` function can fail.
-          log.error({ event: 'metrics_failed', cause: describeCause(error, { withStack: true }) })
+          const { name, message, stack } = error instanceof Error ? error : new Error(String(error))
+          log.error({ event: 'metrics_failed', cause: { name, message, stack } })
           response.writeHead(500).end()
         }
       })
