@@ -408,7 +408,8 @@ export const correct = {
   created: (visit: Visit, text: unknown, visitor: string): Answer => {
     const { behaviour } = visit
     // Another tab may have created an application whose secret no page has shown yet.
-    const waiting = behaviour.unseal(visit, '__Host-made', cookieOf(visit, '__Host-made') ?? '')
+    const kept = cookieOf(visit, '__Host-made')
+    const waiting = kept && behaviour.unseal(visit, '__Host-made', kept)
     const isOwn = isRecord(waiting) && behaviour.isHandOverOf(waiting, visitor)
     behaviour.setCookie(
       visit,
