@@ -29,8 +29,8 @@ export class PublicError extends Error {
   readonly statusCode: number
   readonly retryAfterSeconds: number | undefined
   nextStep: NextStep | undefined
+  title: Sentence | undefined
   readonly #sentence: Sentence
-  readonly #title: Sentence | undefined
 
   constructor(code: string, statusCode: number, sentence: Sentence, options: PublicErrorOptions = {}) {
     super(typeof sentence === 'string' ? sentence : code, { cause: options.cause })
@@ -39,7 +39,7 @@ export class PublicError extends Error {
     this.statusCode = statusCode
     this.retryAfterSeconds = options.retryAfterSeconds
     this.nextStep = options.nextStep
-    this.#title = options.title
+    this.title = options.title
   }
 
   /** Returns the sentence for the visitor, in the language of these texts. */
@@ -49,7 +49,7 @@ export class PublicError extends Error {
 
   /** The title of the error page, in the language of these texts. */
   titleIn(texts: Texts): string | undefined {
-    return this.#title && say(this.#title, texts)
+    return this.title && say(this.title, texts)
   }
 }
 

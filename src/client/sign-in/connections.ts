@@ -99,7 +99,7 @@ export function createConnections(app: FastifyInstance, options: ConnectionsOpti
       .catch(() => app.log.warn({ event: 'revocation_failed', reqId: context.requestId }))
   }
 
-  /** Compiles the schemas of calls that do not belong to a request, in the same way as `request.compileValidationSchema`. */
+  /** Compiles the schemas of calls that do not belong to a request, as `request.compileValidationSchema` does. */
   const compiler = buildValidator({}, ajvOptions)
   const compiled = new WeakMap<object, (value: unknown) => unknown>()
   function compile(schema: object): (value: unknown) => unknown {

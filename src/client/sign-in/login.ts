@@ -59,6 +59,12 @@ export function hashUserId(userId: string): string {
   return hash('sha256', userId, 'base64url').slice(0, 16)
 }
 
+/** Gives the error the title for a failed connection. The visitor is signed in, so the usual title would be wrong. */
+function ofConnection(error: LoginError): LoginError {
+  error.title = texts => texts.signIn.connectionFailed
+  return error
+}
+
 export function createLogin({
   portal,
   loginCookies,
@@ -95,7 +101,7 @@ export function createLogin({
       throw new Error(`GET ${request.routeOptions.url} calls connect. Use a POST route, which other sites cannot call.`)
     if (localPath(returnTo) === undefined) throw new Error(`connect: ${returnTo} is not a path of this site.`)
     const { userId } = request.visitor
-    if (!userId) throw new LoginError('user_unknown')
+    if (!userId) throw ofConnection(new LoginError('user_unknown'))
     return redirectToPortal(request, reply, { returnTo, connectsFor: hashUserId(userId) })
   }
 
@@ -137,7 +143,7 @@ export function createLogin({
     } catch (error) {
       countLogin(request, error instanceof PublicError ? error.code : 'internal')
       if (error instanceof PublicError) error.nextStep ??= nextStepAfter(error, request, login)
-      throw error
+      throw login?.connectsFor && error instanceof LoginError ? ofConnection(error) : error
     } finally {
       // Each `state` is accepted only once (CL-05). A login that fails before the exchange also uses up its `state`,
       // because somebody may have kept a copy of the login cookie. If the map already has an entry, this entry must
@@ -224,11 +230,11 @@ export function createLogin({
     logEvent(reply.request, 'login_refused', { error: known, level: 'warn' })
     countLogin(reply.request, 'login_refused')
     const reason = (error_description || error).slice(0, 200)
-    const { portalRefused, signInAgain } = reply.request.texts.signIn
+    const { portalRefused, connectionFailed, signInAgain } = reply.request.texts.signIn
     return reply
       .code(400)
       .message({
-        title: portalRefused.title,
+        title: login.connectsFor ? connectionFailed : portalRefused.title,
         message: portalRefused.message(reason),
         nextStep: loginAgain(reply.request, login, signInAgain),
         isError: true,

@@ -55,12 +55,12 @@ export function createVisitorHooks({ portal, sessions, visitors, home }: Visitor
       queueCookies(request, await visitors.setVisitor(request, visitor, currentSession))
     })
     scope.addHook('onSend', async (request, reply) => {
-      // A hook of the product that did not finish in time may still be renewing the session. If the response did not wait
-      // for the new cookies, the new tokens would be lost. If the renewal fails, the hook gets the error.
+      // A hook of the product that did not finish in time may still be renewing the session. If the response did not
+      // wait for the new cookies, the new tokens would be lost. If the renewal fails, the hook gets the error.
       await request.renewal?.catch(() => undefined)
       request.hasSetCookies = true
-      // In the meantime, the visitor may have signed out in another tab, or another request may have renewed the session.
-      // If this process handled the sign-out or the renewal, it leaves the cookies out.
+      // In the meantime, the visitor may have signed out in another tab, or another request may have renewed the
+      // session. If this process handled the sign-out or the renewal, it leaves the cookies out.
       const cookies = queuedCookies(request)
       if (cookies.length === 0 || sessions.isOutdated(request.cookies, cookies, request.receivedAtMs)) return
       setCookies(reply, cookies)

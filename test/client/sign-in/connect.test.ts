@@ -127,6 +127,21 @@ t.test(
   },
 )
 
+t.test('if a connection fails, the page does not say that the sign-in did not work', async t => {
+  const { browser, platform, connect } = await start(t)
+  const error = { code: undefined, error: 'server_error', error_description: 'Try later' }
+  const pages = [await browser.get(callbackUrl(await connect(), error), { site: 'cross-site' })]
+  platform.answer('POST /api/exchangeToken', { status: 400, body: { error: 'invalid_grant' } })
+  pages.push(await browser.get(callbackUrl(await connect()), { site: 'cross-site' }))
+  for (const page of pages) {
+    t.equal(page.statusCode, 400)
+    t.match(textOf(page), signInTexts.connectionFailed)
+    t.notMatch(textOf(page), signInTexts.loginFailed)
+    t.notMatch(textOf(page), signInTexts.portalRefused.title)
+    t.ok(linksOf(page).includes('/page/1'))
+  }
+})
+
 t.test('if the product cannot store the tokens, the client revokes them and tells the visitor', async t => {
   const { browser, connect, revoked, log } = await start(t, () => Promise.reject(new Error('the database is gone')))
   const page = await browser.get(callbackUrl(await connect()), { site: 'cross-site' })
@@ -185,7 +200,9 @@ t.test(
     t.equal((await stranger.post('/connect')).statusCode, 401)
     platform.answer('POST /api/exchangeToken', giveTokens({ access_token: 'not-a-jwt' }))
     await stranger.get(callbackUrl(await beginLogin(stranger)), { site: 'cross-site' })
-    t.equal((await stranger.post('/connect')).statusCode, 502)
+    const unknown = await stranger.post('/connect')
+    t.equal(unknown.statusCode, 502)
+    t.match(textOf(unknown), signInTexts.connectionFailed)
     t.ok(client)
   },
 )

@@ -16,15 +16,12 @@ const statuses = {
   client_misconfigured: 502,
 } as const
 
-/** These errors occur only in a login that `connect` began. The visitor is already signed in to this site. */
-const connectionErrors: string[] = ['other_user', 'user_unknown', 'no_refresh_token', 'not_connected']
-
 export class LoginError extends PublicError {
   /** `detail` is written to the log, so it must not contain secrets. */
   constructor(code: keyof typeof statuses, detail?: string) {
     super(code, statuses[code], texts => texts.signIn.loginErrors[code], {
       cause: detail,
-      title: ({ signIn }) => (connectionErrors.includes(code) ? signIn.connectionFailed : signIn.loginFailed),
+      title: texts => texts.signIn.loginFailed,
     })
   }
 }

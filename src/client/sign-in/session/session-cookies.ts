@@ -155,8 +155,8 @@ export function findRefreshToken(sealer: Sealer, cookies: Cookies, session?: Ses
 }
 
 /**
- * Returns cookies that make the browser delete the refresh cookies of earlier logins. These refresh cookies may belong to
- * another visitor.
+ * Returns cookies that make the browser delete the refresh cookies of earlier logins. These refresh cookies may belong
+ * to another visitor.
  */
 export function expireOtherRefreshCookies(sealer: Sealer, cookies: Cookies, session: Session): Cookie[] {
   const others = refreshCookieNames(cookies).filter(name => name !== session.refreshCookieName)
