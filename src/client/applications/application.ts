@@ -70,6 +70,7 @@ export function readApplication(record: { '@id': string; [name: string]: unknown
   const { '@id': id, data, metadata, inLinks, client } = record
   const { name, description, webPageUrl, iconUrl, privacyPolicyUrl } = objectOf(data)
   const { createdAt, updatedAt } = objectOf(metadata)
+  const returned = { ...objectOf(data), ...objectOf(client) }
   const groupLink = listOf(inLinks).find(link => objectOf(link)['@type'] === 'DeveloperOf')
   return {
     id,
@@ -82,7 +83,7 @@ export function readApplication(record: { '@id': string; [name: string]: unknown
     createdAt: readTime(createdAt),
     updatedAt: readTime(updatedAt),
     client: isRecord(client) ? readClient(client) : undefined,
-    missing: optionalFields.filter(field => typeof { ...objectOf(data), ...objectOf(client) }[field] !== 'string'),
+    missing: optionalFields.filter(name => typeof returned[name] !== 'string'),
   }
 }
 

@@ -29,9 +29,12 @@ export const edit: FastifyPluginAsync<ApplicationsOptions> = async app => {
     async data(request, page) {
       const filled = await fillForm(request, page)
       const { texts } = request
+      const missing = missingIn(filled.fields)
       return {
         errors: page.errors,
         ...filled,
+        fields: { ...filled.fields, missing },
+        isDefaultKnown: !missing.split(',').includes('defaultRedirectUri'),
         title: texts.applications.form.editTitle(filled.fields.oldName || texts.applications.anApplication),
         formFields: describeFields(texts),
         crumbs: [listLink(texts)],

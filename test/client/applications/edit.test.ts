@@ -189,6 +189,15 @@ t.test('a form that was opened before an upgrade does not empty the values that 
   t.same(sent().data, { ...data, redirectUris: 'https://typed.test/back' })
 })
 
+t.test('a form that was opened before an upgrade keeps these values even if it is refused first', async t => {
+  const { browser, form, sent } = await openForm(t, { returnsClient: false })
+  const { missing: _, ...older } = form
+  const again = readForm(await browser.post(action, { ...older, name: '' }), action)
+  t.equal(again.missing, form.missing)
+  await browser.post(action, { ...again, name: 'Tides', redirectUris: 'https://typed.test/back' })
+  t.same(sent().data, { ...data, name: 'Tides', redirectUris: 'https://typed.test/back' })
+})
+
 t.test(
   'if the API does not return the OAuth client, a refused form still says so, and no guessed values are sent to the API',
   async t => {
