@@ -196,6 +196,10 @@ t.test(
     )
     t.equal(show('redirect_uri', `${callback}?${randomUUID()}`), `${callback}?(other name)`)
     t.equal(show('webPageUrl', 'https://me:SECRET@client.example/a@b'), 'https://(hidden)@client.example/a@b')
+    t.equal(
+      show('redirectUris', `${callback},${callback}?code=SECRET,https://me:SECRET@client.example/`),
+      `${callback},${callback}?code=hidden-${hide.hash('SECRET')},https://(hidden)@client.example/`,
+    )
     t.equal(show('name', 'Is this shown? a=b'), 'Is this shown? a=b')
   },
 )

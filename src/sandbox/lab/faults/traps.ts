@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { step } from '../../observe/observe.ts'
+import { parseJson } from '../../values/parse-json.ts'
 import type { StepFault } from '../record/recorded.ts'
 import { type OrderedFault, stepFaultOf } from './orders.ts'
 
@@ -50,9 +51,5 @@ function errorBody(description: string) {
 
 /** Reads the body as JSON. If the body is not JSON, reads it as a form. */
 function readBody(body: string): unknown {
-  try {
-    return JSON.parse(body)
-  } catch {
-    return Object.fromEntries(new URLSearchParams(body))
-  }
+  return parseJson(body) ?? Object.fromEntries(new URLSearchParams(body))
 }

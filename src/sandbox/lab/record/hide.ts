@@ -70,6 +70,11 @@ export function createHide(bytes: Buffer = randomBytes(32)) {
     }
   }
 
+  /** Hides secrets in each address of the text. Only a field for several addresses separates them by commas. */
+  function hideInAddresses(name: string, text: string): string {
+    return /uris$/i.test(name) ? text.split(',').map(hideInAddress).join(',') : hideInAddress(text)
+  }
+
   /**
    * Hides the parameters and the user information of an address. For example, a client may send the whole address of
    * its callback, which contains the code and the state.
@@ -99,7 +104,7 @@ export function createHide(bytes: Buffer = randomBytes(32)) {
   function hideUnlessReadable(name: string, text: string, at: Date): Value {
     const isHidden = /^client_?id$/i.test(name) && mayBeSecret(text)
     if (readableNames.has(name.toLowerCase()) && !isHidden)
-      return beginningOf(addressNames.test(name) ? hideInAddress(text) : text, longestReadable)
+      return beginningOf(addressNames.test(name) ? hideInAddresses(name, text) : text, longestReadable)
     return name === 'state' ? hideState(text, at) : hidden(text)
   }
 

@@ -11,7 +11,7 @@ import { type LabStep, type RecordedCheck, type RecordedStep, type Scheme, schem
  */
 const longestId = 200
 
-/** An application can have thousands of redirect URIs. The laboratory keeps at most this many in the result of a check. */
+/** An application can have thousands of redirect URIs. The result of a check contains at most this many. */
 const mostExpected = 20
 const mostExpectedBytes = 1500
 
@@ -79,7 +79,7 @@ export function recordStep(step: LabStep, hide: Hide): RecordedStep {
   return recorded
 }
 
-/** Hides the expected values of a check. A single value is not in a list. If there are many values, some are left out. */
+/** Hides the expected values of a check. A single value is not in a list. Of many values, some are left out. */
 function hideExpected(expected: Check['expected'], hide: (value: string) => Value): RecordedCheck['expected'] {
   const allowance = createAllowance({ bytes: mostExpectedBytes })
   const kept = [expected ?? []]
