@@ -125,8 +125,9 @@ export function createContext({
 
   function noteOfBrowser(exchange: HttpExchange): void {
     note(exchange)
+    if (!isOfClient(exchange)) return
     const visitors = new Set(people.map(({ firstName }) => firstName))
-    if (isOfClient(exchange)) platform.answers.note(exchange, httpExchanges, visitors)
+    platform.answers.note(exchange, httpExchanges, visitors)
   }
 
   function noteStart(exchange: HttpExchange): void {

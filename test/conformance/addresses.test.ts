@@ -1,6 +1,7 @@
 // Tests the functions that compare and build addresses of the client.
 import t from 'tap'
-import { leadsTo, withQuery } from '../../src/conformance/steps/addresses.ts'
+import { readDocument } from '../../src/conformance/browser/page.ts'
+import { formLeadsTo, leadsTo, withQuery } from '../../src/conformance/steps/addresses.ts'
 
 t.test('an address leads to a path if it has the path and all its parameters', async t => {
   const wanted = 'http://localhost:3000/index.php?action=login'
@@ -15,6 +16,23 @@ t.test('an address leads to a path if it has the path and all its parameters', a
   ])
     t.notOk(leadsTo(address, wanted), address)
   t.ok(leadsTo('http://localhost:3000/login?returnTo=/', 'http://localhost:3000/login'))
+})
+
+t.test('a form leads to the address that a browser opens when a visitor sends the form', async t => {
+  const field = '<input type="hidden" name="action" value="logout">'
+  const wanted = 'http://localhost:3000/index.php?action=logout'
+  const leads = (html: string) => {
+    const { forms } = readDocument('http://localhost:3000/', new Headers({ 'content-type': 'text/html' }), html)
+    return formLeadsTo(forms[0]!, wanted)
+  }
+  t.ok(leads(`<form method="get" action="/index.php">${field}</form>`))
+  t.ok(leads(`<form method="post" action="/index.php?action=logout"></form>`))
+  t.notOk(leads(`<form method="post" action="/index.php">${field}</form>`))
+  t.notOk(
+    leads('<form method="get" action="/index.php?action=logout"></form>'),
+    'the browser replaces the query of a GET form with the fields',
+  )
+  t.notOk(leads('<form method="get" action="http://[">'), 'the address is broken')
 })
 
 t.test('parameters are added to a path with or without a query', async t => {

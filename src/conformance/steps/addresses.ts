@@ -1,5 +1,7 @@
 // Compares and builds addresses of the client. The paths in the settings can have a query, such as
 // `/index.php?action=login`.
+import { encodeForm } from '../browser/encode-form.ts'
+import type { Form } from '../browser/form.ts'
 
 /**
  * Whether an address has the origin, the path and all parameters of `wanted`. The address may have more parameters, such
@@ -10,6 +12,11 @@ export function leadsTo(address: string, wanted: string): boolean {
   if (!found || !there) return false
   const hasAll = [...there.searchParams].every(([name, value]) => found.searchParams.getAll(name).includes(value))
   return found.origin === there.origin && found.pathname === there.pathname && hasAll
+}
+
+/** Whether a form sends its fields to this address. A browser replaces the query of a GET form with the fields. */
+export function formLeadsTo(form: Form, wanted: string): boolean {
+  return leadsTo(form.method === 'GET' ? encodeForm(form).url : form.action, wanted)
 }
 
 /** Returns the path with further parameters. A text is added as it is, so it can break the rules of an address. */

@@ -6,7 +6,7 @@ import type { CheckContext } from '../context.ts'
 import { describePage, fail, setCookiesOf } from '../findings.ts'
 import type { FaultOptions, Person } from '../platform.ts'
 import { isRenewal } from '../tokens.ts'
-import { leadsTo } from './addresses.ts'
+import { formLeadsTo, leadsTo } from './addresses.ts'
 import { beginLogin, followCallback } from './callback.ts'
 import { type ReadCookie, readSetCookie } from './set-cookies.ts'
 
@@ -207,7 +207,7 @@ export function offersLogin({ settings, platform, url }: CheckContext, { stopped
     stoppedAt !== undefined ||
     page.trail.some(({ request }) => isLogin(request.url)) ||
     page.links.some(link => isLogin(link.url)) ||
-    page.forms.some(({ action }) => isLogin(action))
+    page.forms.some(form => isLogin(form.action) || formLeadsTo(form, url(settings.login)))
   )
 }
 

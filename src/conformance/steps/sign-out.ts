@@ -1,12 +1,11 @@
 // Signs out as a visitor does, and makes the form with which another site tries to sign a visitor out.
 import type { Browser, HttpExchange, Page } from '../browser/browser.ts'
-import { encodeForm } from '../browser/encode-form.ts'
 import type { Form } from '../browser/form.ts'
 import type { Link } from '../browser/page.ts'
 import { NotApplicable, ReportedElsewhere, Undecided } from '../check.ts'
 import type { CheckContext } from '../context.ts'
 import { setCookiesOf, statusOf } from '../findings.ts'
-import { leadsTo } from './addresses.ts'
+import { formLeadsTo, leadsTo } from './addresses.ts'
 import { readSetCookie } from './set-cookies.ts'
 
 /** The suite looks on at most this number of pages for the form or link that signs out. */
@@ -68,9 +67,7 @@ export async function findSignOut(
 /** Finds the sign-out form on the page. */
 export function signOutFormOf({ settings, url }: CheckContext, { forms }: Page): Form | undefined {
   const { method, path } = settings.logout!
-  // A browser replaces the query of a GET form with the fields of the form.
-  const addressOf = (form: Form) => (form.method === 'GET' ? encodeForm(form).url : form.action)
-  return forms.find(form => form.method === method && leadsTo(addressOf(form), url(path)))
+  return forms.find(form => form.method === method && formLeadsTo(form, url(path)))
 }
 
 /** Whether the page has the sign-out form, or a link to its address. False if the client has no sign-out. */

@@ -86,7 +86,7 @@ export const callback: CheckDefinition[] = [
       if (!returnTo) return
       // Also tests a login with a return address. Some clients answer the callback of such a login with a redirect, and
       // answer with a page only if the login leads to their usual page.
-      const there = `${page}${page.includes('?') ? '&' : '?'}conformance=1`
+      const there = withQuery(page, 'conformance=1')
       const { browser, callback } = await beginLogin(context, withQuery(login, { [returnTo]: there }))
       await expectLandsSignedIn(context, browser, callback)
     },

@@ -4,7 +4,7 @@ import { encodeForm } from '../../browser/encode-form.ts'
 import { type CheckDefinition, NotApplicable, passNotApplicable, ReportedElsewhere, Undecided } from '../../check.ts'
 import { type CheckContext, readStart, type Start, startIn } from '../../context.ts'
 import { describePage, expect, expectSignedIn, expectWithFix, headerOf, statusOf } from '../../findings.ts'
-import { leadsTo, withQuery } from '../../steps/addresses.ts'
+import { formLeadsTo, leadsTo, withQuery } from '../../steps/addresses.ts'
 import {
   beginLogin,
   cookieHeader,
@@ -175,7 +175,7 @@ export const returnTo: CheckDefinition[] = [
     needs: ['returnTo', 'page'],
     async run(context) {
       const { login, returnTo, page: path } = context.settings
-      const there = `${path}${path.includes('?') ? '&' : '?'}conformance=1&second=2`
+      const there = withQuery(path, 'conformance=1&second=2')
       const { browser, callback } = await beginLogin(context, withQuery(login, { [returnTo]: there }))
       const page = await followCallback(context, browser, callback)
       if (page.url !== context.url(there)) endIfScripted(page, context.settings)
@@ -263,7 +263,7 @@ export const returnTo: CheckDefinition[] = [
       const { page: path } = context.settings
       for (const length of [4000, 3000]) {
         const browser = context.browser()
-        const address = `${path}${path.includes('?') ? '&' : '?'}q=${'a'.repeat(length)}`
+        const address = withQuery(path, `q=${'a'.repeat(length)}`)
         const begun = await context.visitUntilPortal(browser, address)
         // A client may refuse such a long address, or may show a page with a link instead of beginning a login.
         if (!startIn(begun)) continue
@@ -324,7 +324,7 @@ export const returnTo: CheckDefinition[] = [
         const { login, returnTo, page: path } = context.settings
         // Without encoding, the second parameter would belong to the login path and not to the page that the visitor
         // wants.
-        const there = context.url(`${path}${path.includes('?') ? '&' : '?'}conformance=1&second=2`)
+        const there = context.url(withQuery(path, 'conformance=1&second=2'))
         const { pathname, search } = new URL(there)
         const wanted = withQuery(login, { [returnTo]: pathname + search })
         const plain = await beginLogin(context, wanted)
@@ -334,7 +334,7 @@ export const returnTo: CheckDefinition[] = [
         const { browser, start, callback } = await beginLogin(context, wanted)
         const page = await fail(context, browser, { start, callback })
         const link = page.links.find(({ url }) => leadsTo(url, context.url(login)) || url === there)
-        const form = page.forms.find(one => one.method === 'GET' && leadsTo(encodeForm(one).url, context.url(login)))
+        const form = page.forms.find(one => one.method === 'GET' && formLeadsTo(one, context.url(login)))
         const next = await context.startLogin(browser, link?.url ?? (form && encodeForm(form).url))
         const end = await followCallback(context, browser, await context.authorize(next))
         expect(end.url === there, `The next login led to ${end.url} instead of ${there}.`, page, end)

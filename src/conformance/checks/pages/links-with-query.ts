@@ -3,6 +3,7 @@ import type { Browser, Page } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable } from '../../check.ts'
 import { type CheckContext, startIn } from '../../context.ts'
 import { expect } from '../../findings.ts'
+import { withQuery } from '../../steps/addresses.ts'
 import { followCallback } from '../../steps/callback.ts'
 import { endIfScripted } from '../../steps/page-content.ts'
 import { openSearches } from '../../steps/searches.ts'
@@ -77,7 +78,7 @@ export const linksWithQuery: CheckDefinition[] = [
 ]
 
 function addressWithQuery(context: CheckContext, path: string): string {
-  return context.url(`${path}${path.includes('?') ? '&' : '?'}conformance=1&second=2`)
+  return context.url(withQuery(path, 'conformance=1&second=2'))
 }
 
 /** Opens a page of another site, in a browser without cookies. */

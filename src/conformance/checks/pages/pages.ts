@@ -391,8 +391,8 @@ export const pages: CheckDefinition[] = [
       const paths = [
         '/%E0%A4%A',
         '/there-is-nothing-here-conformance',
-        `${context.settings.callback}?code=a&code=b`,
-        `${context.settings.callback}?state[a]=b`,
+        withQuery(context.settings.callback, 'code=a&code=b'),
+        withQuery(context.settings.callback, 'state[a]=b'),
         withQuery(context.settings.login, `${context.settings.returnTo || 'returnTo'}[a]=b`),
       ]
       for (const path of paths) {

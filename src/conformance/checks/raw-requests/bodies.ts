@@ -74,8 +74,7 @@ const mostBytes = 48 * 1024 * 1024
 
 /** A normal request for the login path, as another visitor sends it. */
 function plainRequest(context: CheckContext, timeoutMs: number): RawBytes {
-  const headers = typedAddress
-  return { head: requestText(context, 'GET', context.settings.login, { headers }), timeoutMs }
+  return { head: requestText(context, 'GET', context.settings.login, { headers: typedAddress }), timeoutMs }
 }
 
 /**

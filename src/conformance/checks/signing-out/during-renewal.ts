@@ -160,10 +160,10 @@ async function expectSignedOut(context: CheckContext, { browser, late }: SignedO
 }
 
 /**
- * Ends the check if a copy of the cookies works after a sign-out without a renewal. The whole session is then in
- * cookies, and the client alone cannot end it if the portal refuses the revocation.
+ * Signs out while the portal refuses revocations. Ends the check if a copy of the cookies then works. The whole session
+ * is in cookies, and the client alone cannot end it.
  */
-async function requireSessionAtServer(context: CheckContext, { browser, send }: OpenSignOut): Promise<void> {
+export async function requireSessionAtServer(context: CheckContext, { browser, send }: OpenSignOut): Promise<void> {
   const copy = browser.copy()
   await context.order('revoke-503', { times: 'always' })
   await send()

@@ -71,7 +71,7 @@ function beginsLogin({ platform }: CheckContext, answer: HttpExchange): boolean 
  */
 async function loginCookiesIn(context: CheckContext, answer: HttpExchange): Promise<string[]> {
   const namesIn = (exchange: HttpExchange) => setCookiesOf(exchange).map(line => readSetCookie(line).name)
-  if (beginsLogin(context, answer)) return namesIn(answer)
+  if (beginsLogin(context, answer) || setCookiesOf(answer).length === 0) return namesIn(answer)
   const usual = namesIn(await context.request('/', { headers: typedAddress }))
   return namesIn(answer).filter(name => !usual.includes(name))
 }

@@ -6,6 +6,7 @@ import type { Browser, Page } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { expect, headerOf } from '../../findings.ts'
+import { withQuery } from '../../steps/addresses.ts'
 import { typedAddress } from '../../steps/callback.ts'
 import { otherSchemeOf, similarHosts } from '../../steps/hosts.ts'
 import { startsOf } from '../../steps/starts.ts'
@@ -475,7 +476,6 @@ async function startWithQuery(
 ): Promise<{ url: URL; page: Page } | undefined> {
   await context.startLogin(context.browser())
   const { login } = context.settings
-  const address = `${login}${login.includes('?') ? '&' : '?'}${new URLSearchParams(query)}`
-  const page = await context.visitUntilPortal(context.browser(), address)
+  const page = await context.visitUntilPortal(context.browser(), withQuery(login, query))
   return page.stoppedAt === undefined ? undefined : { url: new URL(page.stoppedAt), page }
 }

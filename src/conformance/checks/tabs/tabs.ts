@@ -546,7 +546,7 @@ export const tabs: CheckDefinition[] = [
       const begun: { browser: Browser; person: Person; callback: URL; there: string }[] = []
       for (const [at, person] of people.entries()) {
         const browser = context.browser()
-        const there = `${page}${page.includes('?') ? '&' : '?'}conformance=${at}`
+        const there = withQuery(page, `conformance=${at}`)
         const path = returnTo ? withQuery(login, { [returnTo]: there }) : login
         const callback = await context.authorize(await context.startLogin(browser, path), person)
         begun.push({ browser, person, callback, there })

@@ -1,9 +1,18 @@
 // Clients that lose typed values when a form is refused, or that have a wrong group field.
-import { correct } from '../../behaviour.ts'
+import { type Behaviour, correct } from '../../behaviour.ts'
 import { answerWith, bodyWith } from '../../changes.ts'
 import { type Mistake, mistake } from '../../mistake.ts'
 import { formPage, page } from '../../pages.ts'
 import { isOfGroups } from '../../requests.ts'
+
+/** Calls the API, and remembers the status of the list of groups for the rest of the visit. */
+const rememberGroupsStatus: Pick<Behaviour, 'send'> = {
+  async send(visit, request) {
+    const answer = await correct.send(visit, request)
+    if (isOfGroups(request)) visit.memory.set('status', answer[0])
+    return answer
+  },
+}
 
 export const typedValues: Mistake[] = [
   mistake('refused-form-without-the-description', ['create-refused-all-fields', 'create-422-fields-all-fields'], {
@@ -51,22 +60,14 @@ export const typedValues: Mistake[] = [
     ...answerWith((answer, visit) => (visit.body === 'no groups' ? page(visit, 502, 'No groups', '') : answer)),
   }),
   mistake('only-a-new-group-if-the-list-fails', 'create-without-groups', {
-    async send(visit, request) {
-      const answer = await correct.send(visit, request)
-      if (isOfGroups(request)) visit.memory.set('status', answer[0])
-      return answer
-    },
+    ...rememberGroupsStatus,
     // The visitor can type only the name of a new group. The small client makes no new group, so it creates nothing.
     ...bodyWith((body, visit) =>
       Number(visit.memory.get('status')) >= 500 ? body.replace('name="groupId"', 'name="newGroup"') : body,
     ),
   }),
   mistake('form-with-an-empty-group-list-after-403', 'create-without-groups', {
-    async send(visit, request) {
-      const answer = await correct.send(visit, request)
-      if (isOfGroups(request)) visit.memory.set('status', answer[0])
-      return answer
-    },
+    ...rememberGroupsStatus,
     ...bodyWith((body, visit) =>
       visit.memory.get('status') === 403
         ? body.replace(/<input name="groupId"[^>]*>/, '<select name="groupId"></select>')
