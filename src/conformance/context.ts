@@ -95,7 +95,9 @@ export function createContext({
   /** The states and codes of this check's logins, oldest first. */
   const states = new Set<string>()
   const codes = new Set<string>()
+  /** All people of this check: its visitor, and the others. */
   const people: Person[] = []
+  let ownPerson: Person | undefined
   /** The faults that this check has ordered. */
   const faults: { id: string; name: string }[] = []
   const windows: Window[] = []
@@ -218,7 +220,7 @@ export function createContext({
 
     /** Returns the visitor of this check. Every call returns the same person. */
     async person(): Promise<Person> {
-      return people[0] ?? (await context.otherPerson())
+      return (ownPerson ??= await context.otherPerson())
     },
 
     /**
@@ -227,8 +229,10 @@ export function createContext({
      */
     forgetPeople(): void {
       people.length = 0
+      ownPerson = undefined
     },
 
+    /** Returns a new person, who is not the visitor of this check. */
     async otherPerson(): Promise<Person> {
       const person = await platform.newPerson()
       people.push(person)

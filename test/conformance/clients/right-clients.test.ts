@@ -259,6 +259,33 @@ for (const [what, { address, cacheControl }] of Object.entries(keptStyles))
     t.ok(served > 0, 'the check has seen the style sheet')
   })
 
+t.test(
+  'if a client keeps a new secret for the visitor who made it, no check accuses it of showing the secret to others',
+  async t => {
+    const stage = await openStage()
+    t.teardown(stage.close)
+    const secretOfVisitor: Partial<Behaviour> = {
+      created({ memory }, text, visitor) {
+        memory.set(`secret of ${visitor}`, text)
+        return { status: 303, headers: { location: '/applications' } }
+      },
+      ...answerWith((answer, visit) => {
+        const session = visit.behaviour.readSession(visit)
+        const text = session && visit.memory.get(`secret of ${session.visitor}`)
+        if (!text || visit.method !== 'GET' || visit.url.pathname !== '/applications') return answer
+        visit.memory.delete(`secret of ${session.visitor}`)
+        return { ...answer, body: `${answer.body}<p>${correct.html(`${text}`)}</p>` }
+      }),
+    }
+    const results = await stage.judge(
+      settings => buildClient(settings, { ...correct, ...secretOfVisitor }),
+      checks.filter(({ id }) => id.startsWith('next-visitor-secret-') || id === 'next-visitor-new-secret'),
+    )
+    t.ok(results.some(({ id, verdict }) => id === 'next-visitor-secret-elsewhere' && verdict === 'passed'))
+    t.same(results.filter(isBlamed).map(tell), [])
+  },
+)
+
 /** Judges the small client with this change. Returns the checks of the login cookie that the client does not pass. */
 const judgeLoginCookies = async (stage: Stage, change: Partial<Behaviour>) => {
   const results = await stage.judge(
