@@ -437,7 +437,12 @@ t.test('the evidence contains hashes instead of secrets, and equal secrets have 
       durationMs: 1,
     }),
     describeHttpExchange({
-      request: { method: 'GET', url: 'http://localhost/', headers: {}, body: '' },
+      request: {
+        method: 'GET',
+        url: `http://localhost/?state[]=${secret}&code%5B0%5D=${secret}`,
+        headers: {},
+        body: '',
+      },
       response: { status: 200, headers: new Headers(), setCookies: [], body: `<p>{"access_token":"${secret}"} ${jwt}` },
       startedAt: 0,
       durationMs: 1,
