@@ -232,6 +232,11 @@ export function createContext({
       ownPerson = undefined
     },
 
+    /** Makes a new person the visitor of this check. */
+    async replaceVisitor(): Promise<void> {
+      ownPerson = await context.otherPerson()
+    },
+
     /** Returns a new person, who is not the visitor of this check. */
     async otherPerson(): Promise<Person> {
       const person = await platform.newPerson()

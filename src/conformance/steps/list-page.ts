@@ -43,8 +43,9 @@ export async function compareUnder(
   fault: string,
   options: Record<string, unknown> = {},
 ): Promise<Compared> {
-  // Signs in a new visitor each time, because the visitors of earlier comparisons already have an application.
-  const { browser, person } = await context.signedIn({ person: await context.otherPerson() })
+  // The visitor of an earlier comparison already has an application.
+  await context.replaceVisitor()
+  const { browser, person } = await context.signedIn()
   const visit = () => browser.newTab().visit(context.url(context.settings.page))
   const empty = await visit()
   await makeApplication(context, person)
