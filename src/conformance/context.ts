@@ -97,7 +97,7 @@ export function createContext({
   const codes = new Set<string>()
   /** All people of this check: its visitor, and the others. */
   const people: Person[] = []
-  let ownPerson: Person | undefined
+  let ownPerson: Promise<Person> | undefined
   /** The faults that this check has ordered. */
   const faults: { id: string; name: string }[] = []
   const windows: Window[] = []
@@ -219,8 +219,9 @@ export function createContext({
     beforeLeaving: { stopAt: ({ origin }: URL) => origin !== settings.client },
 
     /** Returns the visitor of this check. Every call returns the same person. */
-    async person(): Promise<Person> {
-      return (ownPerson ??= await context.otherPerson())
+    person(): Promise<Person> {
+      ownPerson ??= context.otherPerson()
+      return ownPerson
     },
 
     /**
@@ -234,7 +235,8 @@ export function createContext({
 
     /** Makes a new person the visitor of this check. */
     async replaceVisitor(): Promise<void> {
-      ownPerson = await context.otherPerson()
+      ownPerson = context.otherPerson()
+      await ownPerson
     },
 
     /** Returns a new person, who is not the visitor of this check. */

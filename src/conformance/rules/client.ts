@@ -227,7 +227,9 @@ export const callback = {
   ),
   'return-to': advice('After a login, the client redirects to the page from which the login started.'),
   'return-after-failure': should(
-    decision('After a failed or cancelled login, the next login still ends at the page that the visitor wanted.'),
+    decision(
+      'After a failed or cancelled login, the client offers a new login that ends at the page that the visitor wanted.',
+    ),
   ),
   'header-injection': rfc(
     9110,
