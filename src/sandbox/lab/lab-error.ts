@@ -72,8 +72,17 @@ function toLabError(error: unknown): LabError {
   const { statusCode } = classifyError(error)
   if (statusCode === 503) return new LabError(503, 'Service Unavailable')
   return statusCode < 500
-    ? new LabError(statusCode, 'The request cannot be read.')
+    ? new LabError(statusCode, unreadable(error as FastifyError, statusCode))
     : new LabError(500, 'Internal Server Error')
+}
+
+/** Says what is wrong with a body that Fastify cannot read. */
+function unreadable({ code }: FastifyError, statusCode: number): string {
+  if (code === 'FST_ERR_CTP_EMPTY_JSON_BODY')
+    return 'The body is empty. Send a body, or leave out the header Content-Type.'
+  if (statusCode === 413) return 'The body is too large.'
+  if (statusCode === 415) return 'Send application/json.'
+  return 'The body cannot be read as JSON.'
 }
 
 // Ajv checks each call against its schema. The functions below turn Ajv's errors into messages about the call.
