@@ -256,8 +256,14 @@ export const callbackPage = {
     'When a browser sends a callback again, for example after a broken connection, the client answers with a page and keeps the session.',
   ),
   'resent-callback-signs-in': advice('If the browser sends the callback twice, the visitor is signed in.'),
-  'resent-callback-one-exchange': advice(
-    'When a browser sends a callback several times at once, the client makes one exchange.',
+  // Only a SHOULD: without a shared store, several processes cannot share an exchange.
+  'resent-callback-one-exchange': should(
+    rfc(
+      6749,
+      '4.1.2',
+      'When a browser sends a callback several times at once, the client makes one exchange.',
+      'The client MUST NOT use the authorization code more than once.',
+    ),
   ),
   'no-store': asvs(
     '14.3.2',

@@ -248,7 +248,7 @@ export const callback: CheckDefinition[] = [
     title: 'When the browser sends the same callback four times at the same time, the client makes only one exchange',
     rule: 'resent-callback-one-exchange',
     why: 'A code is valid for one exchange. If a second exchange with this code comes more than ten seconds later, the portal revokes the tokens of the first exchange.',
-    fix: 'Let all requests with the same state share one exchange. This rule is only advice, because processes without shared memory cannot follow it.',
+    fix: 'Let all requests with the same state share one exchange. Several processes need a shared store for this.',
     async run(context) {
       const { browser, callback } = await beginLogin(context)
       await deliverOften(context, browser, callback)

@@ -89,7 +89,7 @@ async function expectMet(context: CheckContext, isMet: () => boolean): Promise<v
   if (!isMet()) await context.platform.settle(2500)
   if (!isMet())
     throw new NotApplicable(
-      'the client does not ask for metadata when it starts or when a login begins. It may have kept the document from an earlier start',
+      'the client does not ask for metadata when it starts or when a login begins. If it keeps the document in a file, delete this file in the command of --start',
     )
 }
 
