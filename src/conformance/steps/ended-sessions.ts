@@ -7,15 +7,23 @@ import { describePage, expect, expectServed, failWithFix } from '../findings.ts'
 import { leadsTo } from './addresses.ts'
 import { created, noCreation, type OpenForm } from './create-form.ts'
 import { isOrdinary } from './every-form.ts'
+import { isSession, ownCookies } from './sessions.ts'
 
-/** Deletes the cookies of the client, as a browser does when they expire. */
-export function expireCookies({ settings }: CheckContext, browser: Browser): void {
-  for (const { name } of browser.cookies.list(settings.client)) browser.cookies.delete(name)
+/**
+ * Deletes the session cookies, as a browser does when they expire. Other cookies stay, because many frameworks have a
+ * cookie for form tokens that lives longer than the session.
+ */
+export async function expireSession(context: CheckContext, browser: Browser): Promise<void> {
+  const before = browser.copy()
+  for (const name of ownCookies(context, before))
+    if (await isSession(context, before, name)) browser.cookies.delete(name)
+  if (!(await context.isSignedIn(browser.copy()))) return
+  for (const name of ownCookies(context, browser)) browser.cookies.delete(name)
 }
 
-/** Sends the form after the cookies of the client have expired. Ends the check if the form creates an application. */
+/** Sends the form after the session cookies have expired. Ends the check if the form creates an application. */
 export async function sendWithoutSession(context: CheckContext, open: OpenForm, stop: StopOptions = {}): Promise<Page> {
-  expireCookies(context, open.browser)
+  await expireSession(context, open.browser)
   const page = await open.browser.submit(open.page, open.form, open.values, stop)
   expectServed(page, `The form was answered with ${describePage(page)}.`)
   if ((await created(context, open.person)).length > 0) throw new ReportedElsewhere('the form created an application')

@@ -19,7 +19,7 @@ import { applicationName, redirectUri } from '../../steps/applications.ts'
 import { type OpenForm, openCreateForm, typedField } from '../../steps/create-form.ts'
 import {
   expectTold,
-  expireCookies,
+  expireSession,
   isInForm,
   sendAfterEndedSession,
   sendWithoutSession,
@@ -100,7 +100,7 @@ export const drafts: CheckDefinition[] = [
       const { page, form } = await openEditForm(context, { browser, ...application })
       const values = longValues(form)
       const typed = longOf(values)
-      expireCookies(context, browser)
+      await expireSession(context, browser)
       const answer = await browser.newTab().submit(page, form, values)
       expectServed(answer, `The form was answered with ${describePage(answer)}.`)
       await expectTold(context, browser, answer, typed, page.url)
@@ -227,7 +227,7 @@ async function keepDuringLogin(
 ): Promise<ApplicationForm> {
   const { page, form } = await openEditForm(context, application)
   const tab = application.browser.newTab()
-  expireCookies(context, tab)
+  await expireSession(context, tab)
   const answer = await tab.submit(page, form, { [nameField(form)]: typed }, context.beforePortal)
   await meanwhile()
   const landed = await signInAfter(context, tab, answer, signInLinks(context, answer)[0])

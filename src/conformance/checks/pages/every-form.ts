@@ -28,7 +28,7 @@ import {
 import { applicationName, credentialsOf, redirectUri, shareGroup } from '../../steps/applications.ts'
 import { followCallback } from '../../steps/callback.ts'
 import { attackersForm, created, openCreateForm, submitCreate } from '../../steps/create-form.ts'
-import { expireCookies } from '../../steps/ended-sessions.ts'
+import { expireSession } from '../../steps/ended-sessions.ts'
 import { expectNoPost, isOrdinary, openForms, reopen, requireWorkingForm, sendAgain } from '../../steps/every-form.ts'
 import { credentialSecrets } from '../../steps/leaks.ts'
 import { asksToSignIn } from '../../steps/sessions.ts'
@@ -212,7 +212,7 @@ export const everyForm: CheckDefinition[] = [
         const open = await reopen(browser, found)
         if (!open) continue
         const left = browser.copy()
-        expireCookies(context, left)
+        await expireSession(context, left)
         const before = context.arrived('api')
         const page = await left.submit(open.page, open.form, typedInto(open), context.beforePortal)
         const changes = await changesSince(context, person, before)
@@ -241,7 +241,7 @@ export const everyForm: CheckDefinition[] = [
         if (!open) continue
         const typed = 'Typed before the session ended'
         const left = browser.copy()
-        expireCookies(context, left)
+        await expireSession(context, left)
         const page = await left.submit(open.page, open.form, typedInto(open, typed))
         // If the portal asks for the password, the suite cannot see the page after the login.
         if (page.url.startsWith(context.platform.portalUrl) || page.status >= 400) continue

@@ -2,7 +2,7 @@
 import { type CheckDefinition, NotApplicable } from '../../check.ts'
 import { describePage, expect, expectServed } from '../../findings.ts'
 import { changesSince, isWrite } from '../../steps/application-pages.ts'
-import { expireCookies } from '../../steps/ended-sessions.ts'
+import { expireSession } from '../../steps/ended-sessions.ts'
 import { expectNoPost, isOrdinary } from '../../steps/every-form.ts'
 import { openWorkingGroupForm } from '../../steps/group-form.ts'
 import { asksToSignIn } from '../../steps/sessions.ts'
@@ -20,7 +20,7 @@ export const groupForm: CheckDefinition[] = [
     async run(context) {
       const { browser, person, page: opened, form, values } = await openWorkingGroupForm(context)
       const left = browser.copy()
-      expireCookies(context, left)
+      await expireSession(context, left)
       const before = context.arrived('api')
       const page = await left.submit(opened, form, values)
       const changes = await changesSince(context, person, before)

@@ -1,8 +1,10 @@
 // Clients that lose or misuse the text of a form that arrives after the session has ended.
 import type { Behaviour } from '../../behaviour.ts'
-import { bodyWith } from '../../changes.ts'
+import { answerWith, bodyWith } from '../../changes.ts'
 import { leadToLogin, withDrafts } from '../../drafts.ts'
 import { type Mistake, mistake } from '../../mistake.ts'
+import { page } from '../../pages.ts'
+import { cookieOf } from '../../requests.ts'
 
 const losesLongForms = withDrafts({ afterLongForm: leadToLogin, longestForm: 1900 })
 
@@ -39,6 +41,17 @@ export const drafts: Mistake[] = [
     'sign-in-link-in-the-tab-of-the-form',
     'create-sign-in-leads-back',
     bodyWith(body => body.replace(' target="_blank"', '')),
+  ),
+  mistake(
+    'sign-in-link-in-the-tab-of-a-form-with-a-token-cookie',
+    'create-sign-in-leads-back',
+    // The cookie for the form tokens lives longer than the session.
+    answerWith((answer, visit) => {
+      const hasToken = cookieOf(visit, '__Host-form-token') !== undefined
+      if (visit.method === 'POST' && !hasToken) return page(visit, 403, 'This form is out of date', '')
+      visit.setCookies.push('__Host-form-token=token; Path=/; Secure; HttpOnly; SameSite=Strict; Max-Age=31536000')
+      return { ...answer, body: answer.body?.replace(' target="_blank"', '') }
+    }),
   ),
   mistake(
     'draft-without-a-way-back',
