@@ -7,7 +7,7 @@ import type { IncomingMessage } from 'node:http'
 import { createServer, type Socket } from 'node:net'
 import { promisify } from 'node:util'
 import { createSandbox } from '../sandbox/create-sandbox.ts'
-import { makeGroup } from '../sandbox/groups/groups.ts'
+import { endLink, makeGroup } from '../sandbox/groups/groups.ts'
 import type { LabStep } from '../sandbox/lab/record/recorded.ts'
 import { rememberConsent } from '../sandbox/store/consents.ts'
 import { markAsMade } from '../sandbox/store/for-lab/marks.ts'
@@ -207,6 +207,11 @@ export async function startPlatform(settings: Settings, { clock = () => new Date
       this.people.push(person)
       groupIds.add(group.id)
       return person
+    },
+
+    /** Ends the person's membership in their own group. */
+    async leaveOwnGroup({ id, groupId }: Person): Promise<void> {
+      await endLink({ store }, { userId: id, groupId, callerId: id })
     },
 
     /**

@@ -741,7 +741,8 @@ func (v *visit) form(values url.Values, problems []string, status int) (page, er
 	}
 	fmt.Fprintf(&content, `</ul><form method="post" action="/applications"><input type="hidden" name="form" value="%s">`,
 		seal("form", formToken{randomText(), v.session.ID}, time.Hour))
-	fmt.Fprintf(&content, `<p><label>Group<br><select name="groupId">%s</select></label></p>`, options)
+	content.WriteString(`<p><label>Group<br><select name="groupId" required><option value="">Choose a group</option>`)
+	fmt.Fprintf(&content, `%s</select></label></p>`, options)
 	for _, field := range fields {
 		fmt.Fprintf(&content, `<p><label>%s<br><input name="%s" value="%s"></label></p>`,
 			field.label, field.name, html.EscapeString(values.Get(field.name)))

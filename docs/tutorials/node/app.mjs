@@ -387,7 +387,8 @@ async function formPage(request, reply, values, problems, status) {
   const content =
     `<ul role="alert">${listed}</ul><form method="post" action="/applications">` +
     `<input type="hidden" name="form" value="${token}">` +
-    `<p><label>Group<br><select name="groupId">${options.join('')}</select></label></p>${fields.join('')}` +
+    `<p><label>Group<br><select name="groupId" required><option value="">Choose a group</option>` +
+    `${options.join('')}</select></label></p>${fields.join('')}` +
     `<button>Create</button></form>${signOutForm}`
   return { title: 'New application', content, status }
 }

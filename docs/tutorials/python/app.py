@@ -501,7 +501,8 @@ def form_page(values, problems, status):
     content = (
         f'<ul role="alert">{listed}</ul><form method="post" action="/applications">'
         f'<input type="hidden" name="form" value="{token}">'
-        f'<p><label>Group<br><select name="groupId">{choices}</select></label></p>{fields}<button>Create</button></form>'
+        '<p><label>Group<br><select name="groupId" required><option value="">Choose a group</option>'
+        f"{choices}</select></label></p>{fields}<button>Create</button></form>"
         f"{SIGN_OUT}"
     )
     return "New application", content, status

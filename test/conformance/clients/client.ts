@@ -351,9 +351,12 @@ async function groupsOf(visit: Visit, session: Session): Promise<Group[]> {
   const path = `/identities/v1/${encodeURIComponent(session.visitor)}/links?type=MemberOf`
   const [, answer] = await callApi(visit, session, 'GET', path).catch(() => [0, undefined])
   const links = isRecord(answer) && Array.isArray(answer.ItemList) ? answer.ItemList.filter(isRecord) : []
-  return links.flatMap(({ to, data }) =>
-    typeof to === 'string' ? { id: to, name: isRecord(data) && typeof data.name === 'string' ? data.name : '' } : [],
-  )
+  return links.flatMap(({ to, data }) => {
+    const { name, status } = isRecord(data) ? data : {}
+    return typeof to === 'string'
+      ? { id: to, name: typeof name === 'string' ? name : '', isOwn: status === 'maker' }
+      : []
+  })
 }
 
 const groups: Handler = async visit => {

@@ -2,7 +2,7 @@
 import type { Answer, Visit } from './visit.ts'
 
 export type Application = { id: string; name: string; webPageUrl: string }
-export type Group = { id: string; name: string }
+export type Group = { id: string; name: string; isOwn: boolean }
 /** `stored`: the values that the API has now, if they are not the values in the form. */
 export type FormView = {
   token: string
@@ -66,7 +66,7 @@ export function groupsPage(visit: Visit, groups: Group[], token: string, name = 
 
 export function formPage(visit: Visit, status: number, { token, groups, values, problem }: FormView): Answer {
   const { html } = visit.behaviour
-  const chosen = values.get('groupId') ?? groups[0]?.id ?? ''
+  const chosen = values.get('groupId') ?? groups.find(({ isOwn }) => isOwn)?.id ?? ''
   const main = [
     problem && `<p role="alert">${html(problem)} <a href="/login" target="_blank">Sign in</a></p>`,
     `<form method="post" action="/applications"><input type="hidden" name="form" value="${html(token)}">`,

@@ -2,7 +2,7 @@
 // call for the list of groups. api-faults.ts tests the call for the list of applications.
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import type { Browser, Page } from '../../browser/browser.ts'
-import { type CheckDefinition, NotApplicable, passNotApplicable, Undecided } from '../../check.ts'
+import { type CheckDefinition, NotApplicable, passNotApplicable, ReportedElsewhere, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect, expectWithFix, fail } from '../../findings.ts'
 import {
@@ -833,7 +833,14 @@ export const everyCallRows: CheckDefinition[] = [
       const made = await openCreateForm(context)
       await context.order('create-unknown-members', { times: 'always' })
       const page = await submitCreate(context, made)
-      expect(page.status < 400, `A creation ended with ${describePage(page)}.`, page)
+      if (page.status < 400) return
+      await context.dropFaults()
+      // A client with several processes may fail only sometimes.
+      for (let tries = 0; tries < 3; tries++) {
+        const usual = await submitCreate(context, await openCreateForm(context))
+        if (usual.status >= 400) throw new ReportedElsewhere('a creation also fails without unknown members')
+      }
+      fail(`A creation ended with ${describePage(page)}.`, page)
     },
   },
   {

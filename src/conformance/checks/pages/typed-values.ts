@@ -136,27 +136,29 @@ export const typedValues: CheckDefinition[] = [
       'If the visitor is a member of several groups, the form for a new application does not preselect a group that somebody else created',
     rule: 'own-group-preselected',
     why: 'If visitors do not notice the preselected group, other people can change and remove their new application.',
-    fix: 'Preselect the first group in the list: groups that the visitor created come first. Do not sort the list before you choose the group. Or preselect no group.',
+    fix: 'Preselect the first group whose `data.status` is `maker`. If there is none, preselect no group: begin the list with an empty choice.',
     needs,
     async run(context) {
-      const [person, other] = [await context.person(), await context.otherPerson()]
+      const [person, guest, other] = [await context.person(), await context.otherPerson(), await context.otherPerson()]
       // In a list that is sorted by name, one of these groups comes first and the other comes last.
       const foreign = [
-        await shareGroup(context, [other, person], '00 Group of somebody else'),
-        await shareGroup(context, [other, person], 'zz Group of somebody else'),
+        await shareGroup(context, [other, person, guest], '00 Group of somebody else'),
+        await shareGroup(context, [other, person, guest], 'zz Group of somebody else'),
       ]
-      const { browser } = await context.signedIn({ person })
-      const { form, page } = await openFormIn(context, browser, person)
-      const controls = form.controls.filter(({ name, type }) => /group/i.test(name) && type !== 'hidden')
-      if (controls.length === 0) throw new NotApplicable('the form has no field for the group')
-      const [preselected] = controls.flatMap(({ values }) => values).filter(value => value !== '')
-      if (preselected === undefined || preselected === person.groupId) return
-      expect(
-        !foreign.includes(preselected),
-        'The form preselects a group that somebody else created, although the visitor has created a group.',
-        page,
-      )
-      throw new NotApplicable('the values of the choices are not the ids of the groups')
+      await context.platform.leaveOwnGroup(guest)
+      for (const [visitor, what] of [
+        [person, ', although the visitor has created a group'],
+        [guest, '. The visitor has created no group'],
+      ] as const) {
+        const { browser } = await context.signedIn({ person: visitor })
+        const { form, page } = await openFormIn(context, browser, visitor)
+        const controls = form.controls.filter(({ name, type }) => /group/i.test(name) && type !== 'hidden')
+        if (controls.length === 0) throw new NotApplicable('the form has no field for the group')
+        const [preselected] = controls.flatMap(({ values }) => values).filter(value => value !== '')
+        if (preselected === undefined || preselected === visitor.groupId) continue
+        expect(!foreign.includes(preselected), `The form preselects a group that somebody else created${what}.`, page)
+        throw new NotApplicable('the values of the choices are not the ids of the groups')
+      }
     },
   },
   {

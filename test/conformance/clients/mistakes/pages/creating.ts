@@ -1,7 +1,7 @@
 // Clients with mistakes in the form for a new application: the client accepts the form from another site, twice, or
 // from another visitor.
 import { setTimeout as wait } from 'node:timers/promises'
-import { correct } from '../../behaviour.ts'
+import { type Behaviour, correct } from '../../behaviour.ts'
 import {
   answerWith,
   anyForm,
@@ -16,6 +16,15 @@ import { type Mistake, mistake } from '../../mistake.ts'
 import { page } from '../../pages.ts'
 import { callApi } from '../../platform.ts'
 import { cookieOf, isCreationForm } from '../../requests.ts'
+
+/** Loses every second secret, as if the next page came from another process that does not know the secret. */
+export const secretOfOneProcess: Partial<Behaviour> = {
+  created(visit, ...rest) {
+    const creations = Number(visit.memory.get('creations') ?? 0)
+    visit.memory.set('creations', creations + 1)
+    return creations % 2 === 0 ? correct.created(visit, ...rest) : page(visit, 410, 'The secret is gone', '')
+  },
+}
 
 export const creating: Mistake[] = [
   mistake('forms-without-referrer-or-origin', 'create-works', {
@@ -72,6 +81,7 @@ export const creating: Mistake[] = [
   mistake('secret-never-shown', 'create-shows-secret', {
     created: () => ({ status: 303, headers: { location: '/applications' } }),
   }),
+  mistake('secret-in-the-memory-of-one-of-two-processes', 'create-shows-secret', secretOfOneProcess),
   mistake('secret-shown-at-every-visit', 'create-secret-once', {
     setCookie(visit, name, value, attributes) {
       if (name === '__Host-made') visit.memory.set('made', (value as { text: string }).text)
