@@ -36,6 +36,11 @@ export interface ClientProcess extends ClientOutput {
   restart(changed?: ChangedSettings): Promise<void>
   /** The time from the first start of the client to its first answer. */
   firstStartMs?: number
+  /**
+   * After each start, the suite asks the login path until the client answers. Returns how long the slowest of these
+   * requests took after the last start, in milliseconds.
+   */
+  slowestFirstLoginMs?(): number
   /** Stops the client permanently. After that, restart() rejects. */
   stop(): Promise<void>
 }

@@ -87,11 +87,15 @@ export async function run(
     const values = clientSettings(settings, platform)
     onSettings?.(values)
     const loginUrl = settings.client + settings.login
-    const { isAnswering, isAlive, whySilent } = askLoginPath(loginUrl)
+    const { isAnswering, isAlive, whySilent, measure } = askLoginPath(loginUrl)
+    let slowestFirstLoginMs = 0
     const waitForClient = async (isRunning: () => boolean) => {
+      slowestFirstLoginMs = 0
       const end = performance.now() + settings.waitMs
       while (performance.now() < end && isRunning() && !stop?.aborted) {
-        if (await isAnswering()) return true
+        const { hasAnswered, durationMs } = await measure()
+        slowestFirstLoginMs = Math.max(slowestFirstLoginMs, durationMs)
+        if (hasAnswered) return true
         await wait(25)
       }
       return false
@@ -104,9 +108,10 @@ export async function run(
       // Without PYTHONUNBUFFERED, a program in Python writes to a pipe only after it has printed some kilobytes.
       const defaults = { NODE_COMPILE_CACHE: compiled, PYTHONUNBUFFERED: '1' }
       const own = { ...defaults, ...environment, ...environmentOf(values, settings, environment) }
-      clientProcess = await startClient(settings.start, own, waitForClient).catch((error: Error) => {
+      const started = await startClient(settings.start, own, waitForClient).catch((error: Error) => {
         throw new CannotRun(stop?.aborted ? wasStopped : [whySilent(), error.message].filter(Boolean).join('\n'))
       })
+      clientProcess = { ...started, slowestFirstLoginMs: () => slowestFirstLoginMs }
     } else {
       onWaiting?.()
       if (!(await waitForClient(() => true)))
@@ -155,26 +160,31 @@ const longestAnswerMs = 5000
  */
 function askLoginPath(url: string) {
   let isSlow = false
-  /** Returns 502 if there is no answer, as a proxy in front of the client does. */
-  const status = async () => {
+  /** The status is 502 if there is no answer, as a proxy in front of the client sends it. */
+  const ask = async () => {
     const { response, durationMs } = await sendRaw(url, {
       timeoutMs: longestAnswerMs,
       headers: { 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' },
     })
-    if ('status' in response) return response.status
+    if ('status' in response) return { status: response.status, durationMs }
     const why = whyNoTls(url, response.error)
     if (why !== undefined) throw new CannotRun(why)
     if (durationMs >= longestAnswerMs) isSlow = true
-    return 502
+    return { status: 502, durationMs }
+  }
+  /** A status of 502 or more means that the client is not ready yet. */
+  const measure = async () => {
+    const { status, durationMs } = await ask()
+    return { hasAnswered: status < 502, durationMs }
   }
   return {
-    /** A status of 502 or more means that the client is not ready yet. */
-    isAnswering: async () => (await status()) < 502,
+    measure,
+    isAnswering: async () => (await measure()).hasAnswered,
     /**
      * A proxy answers 502 or 504 if the client behind it is not running. Any other status comes from the client itself,
      * even if the client is busy.
      */
-    isAlive: async () => ![502, 504].includes(await status()),
+    isAlive: async () => ![502, 504].includes((await ask()).status),
     /** Returns a sentence if the client was too slow to answer, and otherwise an empty string. */
     whySilent: () =>
       isSlow

@@ -95,6 +95,24 @@ t.test('if the client exits at its first callback, the exit code is 1', async t 
   t.notMatch(run.output, '\u001b', 'the terminal gets no escape sequence of the client')
 })
 
+t.test(
+  'if the first login after a start waits too long for the metadata, the check `metadata-never` fails',
+  async t => {
+    const source = `
+    import { createServer } from 'node:http'
+    const { LOGIN_URL, CLIENT_ID, PORT } = process.env
+    const signal = AbortSignal.timeout(4000)
+    const reading = fetch(LOGIN_URL + '/.well-known/oauth-authorization-server', { signal }).catch(() => {})
+    createServer(async (_, response) => {
+      await reading
+      response.writeHead(302, { location: LOGIN_URL + '/?client_id=' + CLIENT_ID + '&state=' + Math.random() }).end()
+    }).listen(Number(PORT), 'localhost')`
+    const { code, output } = await judge(t, source, '--only', '^metadata-never$')
+    t.equal(code, 1, output)
+    t.match(output, /After a restart, the first login began only after [34]\.\d seconds\./)
+  },
+)
+
 t.test('a client that the command starts gets the variable that makes Python print immediately', async t => {
   const source = startsLogins("{ console.error('PYTHONUNBUFFERED=' + process.env.PYTHONUNBUFFERED); process.exit(7) }")
   const { output } = await judge(t, source, '--only', '^login-works$')
