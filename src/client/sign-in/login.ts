@@ -59,10 +59,12 @@ export function hashUserId(userId: string): string {
   return hash('sha256', userId, 'base64url').slice(0, 16)
 }
 
-/** Gives the error the title for a failed connection. The visitor is signed in, so the usual title would be wrong. */
-function ofConnection(error: LoginError): LoginError {
+/**
+ * Replaces the title of the error page. If a connection fails, the visitor is still signed in, so the usual title would
+ * be wrong.
+ */
+function setConnectionTitle(error: LoginError): void {
   error.title = texts => texts.signIn.connectionFailed
-  return error
 }
 
 export function createLogin({
@@ -101,7 +103,11 @@ export function createLogin({
       throw new Error(`GET ${request.routeOptions.url} calls connect. Use a POST route, which other sites cannot call.`)
     if (localPath(returnTo) === undefined) throw new Error(`connect: ${returnTo} is not a path of this site.`)
     const { userId } = request.visitor
-    if (!userId) throw ofConnection(new LoginError('user_unknown'))
+    if (!userId) {
+      const error = new LoginError('user_unknown')
+      setConnectionTitle(error)
+      throw error
+    }
     return redirectToPortal(request, reply, { returnTo, connectsFor: hashUserId(userId) })
   }
 
@@ -143,7 +149,8 @@ export function createLogin({
     } catch (error) {
       countLogin(request, error instanceof PublicError ? error.code : 'internal')
       if (error instanceof PublicError) error.nextStep ??= nextStepAfter(error, request, login)
-      throw login?.connectsFor && error instanceof LoginError ? ofConnection(error) : error
+      if (login?.connectsFor && error instanceof LoginError) setConnectionTitle(error)
+      throw error
     } finally {
       // Each `state` is accepted only once (CL-05). A login that fails before the exchange also uses up its `state`,
       // because somebody may have kept a copy of the login cookie. If the map already has an entry, this entry must

@@ -46,19 +46,18 @@ export const signInTexts = {
   },
   /** The title of the page that shows one of the loginErrors. */
   loginFailed: 'The sign-in did not work',
-  /** The title of the page for a loginError that concerns a connection. */
+  /** The title of the error page if a connection failed. */
   connectionFailed: 'The connection did not work',
   /** The keys are the error codes in protocol/login-error.ts. */
   loginErrors: {
-    login_callback_invalid:
-      'You are not signed in, because the login portal sent you back to an incomplete address. Sign in again.',
+    login_callback_invalid: 'The login portal sent you back to an incomplete address. Try again.',
     login_unknown:
       'This sign-in was started in another browser, has already ended, or took longer than ten minutes. Sign in again.',
     login_without_cookies:
       'Signing in needs cookies, and your browser sent none. Allow cookies for this site and sign in again. Some browsers do not keep secure cookies for http addresses: use https or another browser. If you started the sign-in in another browser, continue in that browser.',
     login_used: 'This sign-in link has already been used. Each link works only once.',
     invalid_grant:
-      'The login portal no longer accepts this sign-in, because it has already been used or took too long. Sign in again.',
+      'The login portal no longer accepts this attempt, because it has already been used or took too long. Try again.',
     other_user:
       'You are signed in at the login portal with a different account from the one on this site, so nothing was connected. Sign out at the portal, then try again.',
     user_unknown:

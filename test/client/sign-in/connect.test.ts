@@ -133,11 +133,13 @@ t.test('if a connection fails, the page does not say that the sign-in did not wo
   const pages = [await browser.get(callbackUrl(await connect(), error), { site: 'cross-site' })]
   platform.answer('POST /api/exchangeToken', { status: 400, body: { error: 'invalid_grant' } })
   pages.push(await browser.get(callbackUrl(await connect()), { site: 'cross-site' }))
+  pages.push(await browser.get(callbackUrl(await connect(), { code: undefined }), { site: 'cross-site' }))
   for (const page of pages) {
     t.equal(page.statusCode, 400)
     t.match(textOf(page), signInTexts.connectionFailed)
     t.notMatch(textOf(page), signInTexts.loginFailed)
     t.notMatch(textOf(page), signInTexts.portalRefused.title)
+    t.notMatch(textOf(page), /not signed in|sign in again/i)
     t.ok(linksOf(page).includes('/page/1'))
   }
 })
