@@ -76,13 +76,17 @@ function toLabError(error: unknown): LabError {
     : new LabError(500, 'Internal Server Error')
 }
 
-/** Says what is wrong with a body that Fastify cannot read. */
-function unreadable({ code }: FastifyError, statusCode: number): string {
+/** Says why Fastify could not read the request. */
+function unreadable(error: FastifyError, statusCode: number): string {
+  const { code } = error
   if (code === 'FST_ERR_CTP_EMPTY_JSON_BODY')
     return 'The body is empty. Send a body, or leave out the header Content-Type.'
   if (statusCode === 413) return 'The body is too large.'
   if (statusCode === 415) return 'Send application/json.'
-  return 'The body cannot be read as JSON.'
+  // The parser throws RangeError if the JSON is nested too deeply for the call stack.
+  const isJsonError =
+    code === 'FST_ERR_CTP_INVALID_JSON_BODY' || error instanceof SyntaxError || error instanceof RangeError
+  return isJsonError ? 'The body cannot be read as JSON.' : 'The request cannot be read.'
 }
 
 // Ajv checks each call against its schema. The functions below turn Ajv's errors into messages about the call.

@@ -200,6 +200,11 @@ t.test(
       show('redirectUris', `${callback},${callback}?code=SECRET,https://me:SECRET@client.example/`),
       `${callback},${callback}?code=hidden-${hide.hash('SECRET')},https://(hidden)@client.example/`,
     )
+    t.equal(
+      show('redirectUris', `https://me:SEC,RET@client.example/,\n https://me:SECRET@client.example/`),
+      'https://(hidden)@client.example/,\n https://(hidden)@client.example/',
+    )
+    t.equal(show('redirectUris', `${callback}?code=SEC,RET`), `${callback}?code=hidden-${hide.hash('SEC,RET')}`)
     t.equal(show('name', 'Is this shown? a=b'), 'Is this shown? a=b')
   },
 )

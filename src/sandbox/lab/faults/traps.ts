@@ -51,5 +51,6 @@ function errorBody(description: string) {
 
 /** Reads the body as JSON. If the body is not JSON, reads it as a form. */
 function readBody(body: string): unknown {
-  return parseJson(body) ?? Object.fromEntries(new URLSearchParams(body))
+  const json = parseJson(body)
+  return json === undefined ? Object.fromEntries(new URLSearchParams(body)) : json
 }

@@ -70,9 +70,16 @@ export function createHide(bytes: Buffer = randomBytes(32)) {
     }
   }
 
-  /** Hides secrets in each address of the text. Only a field for several addresses separates them by commas. */
+  /**
+   * Hides secrets in each address of the text. Only a field for several addresses separates them by commas. An address
+   * can also contain a comma, so a new address begins only at a scheme.
+   */
   function hideInAddresses(name: string, text: string): string {
-    return /uris$/i.test(name) ? text.split(',').map(hideInAddress).join(',') : hideInAddress(text)
+    if (!/uris$/i.test(name)) return hideInAddress(text)
+    return text
+      .split(/,(?=\s*[a-z][a-z\d+.-]*:\/)/i)
+      .map(hideInAddress)
+      .join(',')
   }
 
   /**
@@ -80,7 +87,7 @@ export function createHide(bytes: Buffer = randomBytes(32)) {
    * its callback, which contains the code and the state.
    */
   function hideInAddress(address: string): string {
-    const shown = address.replace(/^([a-z][a-z\d+.-]*:\/\/)[^/?#]*@/i, '$1(hidden)@')
+    const shown = address.replace(/^(\s*[a-z][a-z\d+.-]*:\/\/)[^/?#]*@/i, '$1(hidden)@')
     const end = shown.search(/[?#]/) + 1
     return end === 0 ? shown : shown.slice(0, end) + shown.slice(end).replace(/[^&#]+/g, hideParameter)
   }
