@@ -87,15 +87,15 @@ export async function run(
     const values = clientSettings(settings, platform)
     onSettings?.(values)
     const loginUrl = settings.client + settings.login
-    const { isAnswering, isAlive, whySilent, measure } = askLoginPath(loginUrl)
+    const { ask, isAnswering, isAlive, whySilent } = askLoginPath(loginUrl)
     let slowestFirstLoginMs = 0
     const waitForClient = async (isRunning: () => boolean) => {
       slowestFirstLoginMs = 0
       const end = performance.now() + settings.waitMs
       while (performance.now() < end && isRunning() && !stop?.aborted) {
-        const { hasAnswered, durationMs } = await measure()
+        const { status, durationMs } = await ask()
         slowestFirstLoginMs = Math.max(slowestFirstLoginMs, durationMs)
-        if (hasAnswered) return true
+        if (status < notReady) return true
         await wait(25)
       }
       return false
@@ -151,6 +151,9 @@ function startChromium(wanted: string, path = '') {
   })
 }
 
+/** A status of 502 or more means that the client is not ready yet. */
+const notReady = 502
+
 /** The time limit for one answer from the client, in milliseconds. Visitors do not wait longer. */
 const longestAnswerMs = 5000
 
@@ -160,7 +163,7 @@ const longestAnswerMs = 5000
  */
 function askLoginPath(url: string) {
   let isSlow = false
-  /** The status is 502 if there is no answer, as a proxy in front of the client sends it. */
+  /** If there is no answer, the status is 502, as from a proxy in front of the client. */
   const ask = async () => {
     const { response, durationMs } = await sendRaw(url, {
       timeoutMs: longestAnswerMs,
@@ -172,14 +175,9 @@ function askLoginPath(url: string) {
     if (durationMs >= longestAnswerMs) isSlow = true
     return { status: 502, durationMs }
   }
-  /** A status of 502 or more means that the client is not ready yet. */
-  const measure = async () => {
-    const { status, durationMs } = await ask()
-    return { hasAnswered: status < 502, durationMs }
-  }
   return {
-    measure,
-    isAnswering: async () => (await measure()).hasAnswered,
+    ask,
+    isAnswering: async () => (await ask()).status < notReady,
     /**
      * A proxy answers 502 or 504 if the client behind it is not running. Any other status comes from the client itself,
      * even if the client is busy.

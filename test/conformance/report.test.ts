@@ -439,7 +439,7 @@ t.test('the evidence contains hashes instead of secrets, and equal secrets have 
     describeHttpExchange({
       request: {
         method: 'GET',
-        url: `http://localhost/?state[]=${secret}&code%5B0%5D=${secret}`,
+        url: `http://localhost/?state[]=${secret}&state[a][b]=${secret}&code%5B0%5D=${secret}`,
         headers: {},
         body: '',
       },

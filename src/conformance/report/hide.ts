@@ -10,8 +10,8 @@ export function hashOf(text: string): string {
 
 const names =
   'code|state|code_verifier|code_challenge|client_secret|clientSecret|refresh_token|access_token|token|password|formToken'
-// A field can be a list, such as `code[]`. In an address, the brackets are encoded.
-const inFields = new RegExp(`(^|[?&\\s])((?:${names})(?:\\[\\w*\\]|%5B\\w*%5D)?)=([^&\\s#"'<>]+)`, 'gi')
+// A field can be a list, such as `code[]`. The brackets can be percent-encoded.
+const inFields = new RegExp(`(^|[?&\\s])((?:${names})(?:(?:\\[|%5B)[^\\]=&\\s]*?(?:\\]|%5D))*)=([^&\\s#"'<>]+)`, 'gi')
 const inJson = new RegExp(`"(${names})":\\s*"((?:[^"\\\\]|\\\\.)*)"`, 'gi')
 const bearer = /\b(Bearer|Basic) ([\w.~+/=-]{8,})/gi
 const jwt = /\beyJ[\w-]{5,}\.[\w-]+\.[\w-]*/g

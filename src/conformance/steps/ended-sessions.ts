@@ -10,15 +10,21 @@ import { isOrdinary } from './every-form.ts'
 import { isSession, ownCookies } from './sessions.ts'
 
 /**
+ * Returns the names of the session cookies. The client may renew the session meanwhile, so a check should call this
+ * function only once for each session.
+ */
+export async function sessionCookieNames(context: CheckContext, browser: Browser): Promise<string[]> {
+  const names: string[] = []
+  for (const name of ownCookies(context, browser)) if (await isSession(context, browser, name)) names.push(name)
+  return names
+}
+
+/**
  * Deletes the session cookies, as a browser does when they expire. Other cookies stay, because many frameworks have a
  * cookie for form tokens that lives longer than the session.
  */
 export async function expireSession(context: CheckContext, browser: Browser): Promise<void> {
-  const before = browser.copy()
-  for (const name of ownCookies(context, before))
-    if (await isSession(context, before, name)) browser.cookies.delete(name)
-  if (!(await context.isSignedIn(browser.copy()))) return
-  for (const name of ownCookies(context, browser)) browser.cookies.delete(name)
+  for (const name of await sessionCookieNames(context, browser)) browser.cookies.delete(name)
 }
 
 /** Sends the form after the session cookies have expired. Ends the check if the form creates an application. */

@@ -43,7 +43,7 @@ export async function compareUnder(
   fault: string,
   options: Record<string, unknown> = {},
 ): Promise<Compared> {
-  // The visitor of an earlier comparison already has an application.
+  // Each comparison needs a new visitor, because an earlier visitor already has an application.
   await context.replaceVisitor()
   const { browser, person } = await context.signedIn()
   const visit = () => browser.newTab().visit(context.url(context.settings.page))

@@ -201,13 +201,13 @@ export function asksToSignIn(context: CheckContext, page: Page): boolean {
 
 /** Whether the browser came to the portal, or got a page with a link or a form that leads to the login. */
 export function offersLogin({ settings, platform, url }: CheckContext, { stoppedAt, ...page }: Page): boolean {
-  const isLogin = (address: string) =>
-    URL.parse(address)?.origin === platform.portalUrl || leadsTo(address, url(settings.login))
+  const isAtPortal = (address: string) => URL.parse(address)?.origin === platform.portalUrl
+  const isLogin = (address: string) => isAtPortal(address) || leadsTo(address, url(settings.login))
   return (
     stoppedAt !== undefined ||
     page.trail.some(({ request }) => isLogin(request.url)) ||
     page.links.some(link => isLogin(link.url)) ||
-    page.forms.some(form => isLogin(form.action) || formLeadsTo(form, url(settings.login)))
+    page.forms.some(form => isAtPortal(form.action) || formLeadsTo(form, url(settings.login)))
   )
 }
 

@@ -835,7 +835,8 @@ export const everyCallRows: CheckDefinition[] = [
       const page = await submitCreate(context, made)
       if (page.status < 400) return
       await context.dropFaults()
-      // A client with several processes may fail only sometimes.
+      // Finds out whether a creation also fails without the fault. A client with several processes may fail only
+      // sometimes, so the check tries several times.
       for (let tries = 0; tries < 3; tries++) {
         const usual = await submitCreate(context, await openCreateForm(context))
         if (usual.status >= 400) throw new ReportedElsewhere('a creation also fails without unknown members')

@@ -9,8 +9,8 @@ import { cookiesOf, readSetCookie } from '../../steps/set-cookies.ts'
 import { isCallWithToken, isRenewal } from '../../tokens.ts'
 
 /**
- * Cookie headers that an attacker or a proxy can send. Some parsers stop at a pair that no browser sends. After such a
- * header, the visitor need not be signed in.
+ * Cookie headers that an attacker or a proxy can send. `isFromBrowsers` is false for a header that no browser sends.
+ * Some parsers stop at such a header, so the visitor need not stay signed in.
  */
 const hostile: [id: string, what: string, header: string, isFromBrowsers?: boolean][] = [
   ['percent', 'a percent sign that encodes nothing', 'bad=%E0%A4%A; other=%'],

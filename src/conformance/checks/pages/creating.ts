@@ -193,6 +193,7 @@ export const creating: CheckDefinition[] = [
       // The form and the next page use different connections. If the client has several processes, the next page may or
       // may not come from the process that created the application.
       for (let round = 0; round < 4; round++) {
+        // `created` returns all creations of a visitor, so each round needs a new visitor.
         await context.replaceVisitor()
         const open = await openCreateForm(context)
         const page = await submitCreate(context, open)

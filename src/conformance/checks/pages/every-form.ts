@@ -28,7 +28,7 @@ import {
 import { applicationName, credentialsOf, redirectUri, shareGroup } from '../../steps/applications.ts'
 import { followCallback } from '../../steps/callback.ts'
 import { attackersForm, created, openCreateForm, submitCreate } from '../../steps/create-form.ts'
-import { expireSession } from '../../steps/ended-sessions.ts'
+import { sessionCookieNames } from '../../steps/ended-sessions.ts'
 import { expectNoPost, isOrdinary, openForms, reopen, requireWorkingForm, sendAgain } from '../../steps/every-form.ts'
 import { credentialSecrets } from '../../steps/leaks.ts'
 import { asksToSignIn } from '../../steps/sessions.ts'
@@ -208,11 +208,12 @@ export const everyForm: CheckDefinition[] = [
     needs,
     async run(context) {
       const { browser, person, forms } = await openForms(context)
+      const names = await sessionCookieNames(context, browser)
       for (const found of forms) {
         const open = await reopen(browser, found)
         if (!open) continue
         const left = browser.copy()
-        await expireSession(context, left)
+        for (const name of names) left.cookies.delete(name)
         const before = context.arrived('api')
         const page = await left.submit(open.page, open.form, typedInto(open), context.beforePortal)
         const changes = await changesSince(context, person, before)
@@ -236,12 +237,13 @@ export const everyForm: CheckDefinition[] = [
     needs,
     async run(context) {
       const { browser, forms } = await openForms(context)
+      const names = await sessionCookieNames(context, browser)
       for (const found of forms) {
         const open = await reopen(browser, found)
         if (!open) continue
         const typed = 'Typed before the session ended'
         const left = browser.copy()
-        await expireSession(context, left)
+        for (const name of names) left.cookies.delete(name)
         const page = await left.submit(open.page, open.form, typedInto(open, typed))
         // If the portal asks for the password, the suite cannot see the page after the login.
         if (page.url.startsWith(context.platform.portalUrl) || page.status >= 400) continue

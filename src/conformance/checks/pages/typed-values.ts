@@ -139,24 +139,31 @@ export const typedValues: CheckDefinition[] = [
     fix: 'Preselect the first group whose `data.status` is `maker`. If there is none, preselect no group: begin the list with an empty choice.',
     needs,
     async run(context) {
-      const [person, guest, other] = [await context.person(), await context.otherPerson(), await context.otherPerson()]
+      const [person, withoutGroup, other] = [
+        await context.person(),
+        await context.otherPerson(),
+        await context.otherPerson(),
+      ]
       // In a list that is sorted by name, one of these groups comes first and the other comes last.
       const foreign = [
-        await shareGroup(context, [other, person, guest], '00 Group of somebody else'),
-        await shareGroup(context, [other, person, guest], 'zz Group of somebody else'),
+        await shareGroup(context, [other, person, withoutGroup], '00 Group of somebody else'),
+        await shareGroup(context, [other, person, withoutGroup], 'zz Group of somebody else'),
       ]
-      await context.platform.leaveOwnGroup(guest)
-      for (const [visitor, what] of [
-        [person, ', although the visitor has created a group'],
-        [guest, '. The visitor has created no group'],
-      ] as const) {
+      await context.platform.leaveOwnGroup(withoutGroup)
+      for (const visitor of [person, withoutGroup]) {
         const { browser } = await context.signedIn({ person: visitor })
         const { form, page } = await openFormIn(context, browser, visitor)
         const controls = form.controls.filter(({ name, type }) => /group/i.test(name) && type !== 'hidden')
         if (controls.length === 0) throw new NotApplicable('the form has no field for the group')
         const [preselected] = controls.flatMap(({ values }) => values).filter(value => value !== '')
         if (preselected === undefined || preselected === visitor.groupId) continue
-        expect(!foreign.includes(preselected), `The form preselects a group that somebody else created${what}.`, page)
+        expect(
+          !foreign.includes(preselected),
+          visitor === person
+            ? 'The form preselects a group that somebody else created, although the visitor has created a group.'
+            : 'The visitor has created no group. The form preselects a group that somebody else created.',
+          page,
+        )
         throw new NotApplicable('the values of the choices are not the ids of the groups')
       }
     },

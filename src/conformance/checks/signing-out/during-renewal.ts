@@ -1,7 +1,7 @@
 // Checks on signing out in one tab while a page in another tab renews the session, or waits for the API after that.
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import type { Browser, Page } from '../../browser/browser.ts'
-import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
+import { type CheckDefinition, NotApplicable, ReportedElsewhere, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { expect, fail } from '../../findings.ts'
 import { isCall } from '../../steps/renewals.ts'
@@ -160,14 +160,15 @@ async function expectSignedOut(context: CheckContext, { browser, late }: SignedO
 }
 
 /**
- * Signs out while the portal refuses revocations. Ends the check if a copy of the cookies then works. The whole session
- * is in cookies, and the client alone cannot end it.
+ * Signs out while the portal refuses revocations. Ends the check if a copy of the cookies still works afterwards. The
+ * whole session is then in cookies, and the client alone cannot end it.
  */
 export async function requireSessionAtServer(context: CheckContext, { browser, send }: OpenSignOut): Promise<void> {
   const copy = browser.copy()
   await context.order('revoke-503', { times: 'always' })
   await send()
   await context.dropFaults()
+  if (await context.isSignedIn(browser)) throw new ReportedElsewhere('signing out does not work')
   for (let visit = 0; visit < visitsWithCopy; visit++)
     if (await context.isSignedIn(copy.copy()))
       throw new NotApplicable('if the portal refuses the revocation, a copy of the cookies works after a sign-out')

@@ -17,7 +17,10 @@ import { page } from '../../pages.ts'
 import { callApi } from '../../platform.ts'
 import { cookieOf, isCreationForm } from '../../requests.ts'
 
-/** Loses every second secret, as if the next page came from another process that does not know the secret. */
+/**
+ * Loses every second secret, as if the next page came from another process that does not know the secret. A check of
+ * this client sees the loss only if it creates at least two applications.
+ */
 export const secretOfOneProcess: Partial<Behaviour> = {
   created(visit, ...rest) {
     const creations = Number(visit.memory.get('creations') ?? 0)

@@ -42,7 +42,7 @@ export const typedValues: Mistake[] = [
       return correct.groupField(visit, sorted, chosen === groups[0]?.id ? sorted[0]!.id : chosen)
     },
   }),
-  mistake('first-group-preselected-for-a-guest', 'create-own-group-preselected', {
+  mistake('first-group-preselected-without-an-own-group', 'create-own-group-preselected', {
     groupField: (visit, groups, chosen) => correct.groupField(visit, groups, chosen || (groups[0]?.id ?? '')),
   }),
   mistake('form-without-a-group-if-nobody-answers', 'create-without-groups', {
