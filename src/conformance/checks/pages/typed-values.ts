@@ -2,7 +2,7 @@
 // group.
 import type { Page } from '../../browser/browser.ts'
 import type { Control, Form, Values } from '../../browser/form.ts'
-import { type Check, type CheckDefinition, NotApplicable } from '../../check.ts'
+import { type Check, type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect } from '../../findings.ts'
 import { makeGroup, shareGroup } from '../../steps/applications.ts'
@@ -152,7 +152,9 @@ export const typedValues: CheckDefinition[] = [
       await context.platform.leaveOwnGroup(withoutGroup)
       for (const visitor of [person, withoutGroup]) {
         const { browser } = await context.signedIn({ person: visitor })
-        const { form, page } = await openFormIn(context, browser, visitor)
+        const page = await browser.visit(context.url(context.settings.create))
+        const form = findCreateForm(page)
+        if (!form) throw new Undecided(`The form for a new application is missing: ${describePage(page)}.`)
         const controls = form.controls.filter(({ name, type }) => /group/i.test(name) && type !== 'hidden')
         if (controls.length === 0) throw new NotApplicable('the form has no field for the group')
         const [preselected] = controls.flatMap(({ values }) => values).filter(value => value !== '')

@@ -77,6 +77,20 @@ function loops() {
   }
 }
 
+/** Asks for the name during the login, and again at each visit of this page. */
+const asksForNameAt = (path: string): Partial<Behaviour> => ({
+  async exchange(visit, callback, login) {
+    const tokens = await correct.exchange(visit, callback, login)
+    await askForName(visit, tokens.accessToken, 1000)
+    return tokens
+  },
+  async aroundRequest(visit, next) {
+    const session = visit.url.pathname === path && correct.readSession(visit)
+    if (session) await askForName(visit, session.accessToken, 1000)
+    return next()
+  },
+})
+
 export const portalFaults: Mistake[] = [
   mistake('portal-down-hangs-up', 'exchange-reset', {
     statusFor(error) {
@@ -317,16 +331,6 @@ export const portalFaults: Mistake[] = [
       return tokens
     },
   }),
-  mistake('name-asked-for-each-page', 'name-once', {
-    async exchange(visit, callback, login) {
-      const tokens = await correct.exchange(visit, callback, login)
-      await askForName(visit, tokens.accessToken, 1000)
-      return tokens
-    },
-    async aroundRequest(visit, next) {
-      const session = visit.url.pathname === '/applications' && correct.readSession(visit)
-      if (session) await askForName(visit, session.accessToken, 1000)
-      return next()
-    },
-  }),
+  mistake('name-asked-for-each-page', 'name-once', asksForNameAt('/applications')),
+  mistake('name-asked-for-each-start-page', ['name-once', 'name-not-asked-again'], asksForNameAt('/')),
 ]
