@@ -8,11 +8,11 @@ export function hashOf(text: string): string {
   return `sha:${createHmac('sha256', key).update(text).digest('hex').slice(0, 8)}`
 }
 
-const names =
-  'code|state|code_verifier|code_challenge|client_secret|clientSecret|refresh_token|access_token|token|password|formToken'
 // A field can be a list, such as `code[]`. The brackets can be percent-encoded.
-const inFields = new RegExp(`(^|[?&\\s])((?:${names})(?:(?:\\[|%5B)[^\\]=&\\s]*?(?:\\]|%5D))*)=([^&\\s#"'<>]+)`, 'gi')
-const inJson = new RegExp(`"(${names})":\\s*"((?:[^"\\\\]|\\\\.)*)"`, 'gi')
+const inFields =
+  /(^|[?&\s])((?:code|state|code_verifier|code_challenge|client_secret|refresh_token|access_token|token|password|formToken)(?:(?:\[|%5B)[^\]=&\s]*?(?:\]|%5D))*)=([^&\s#"'<>]+)/gi
+const inJson =
+  /"(code|state|code_verifier|code_challenge|client_secret|refresh_token|access_token|token|clientSecret)":\s*"((?:[^"\\]|\\.)*)"/g
 const bearer = /\b(Bearer|Basic) ([\w.~+/=-]{8,})/gi
 const jwt = /\beyJ[\w-]{5,}\.[\w-]+\.[\w-]*/g
 
