@@ -239,7 +239,7 @@ export function createContext({
       await ownPerson
     },
 
-    /** Returns a new person, who is not the visitor of this check. */
+    /** Makes a new person. The visitor of this check stays the same. */
     async otherPerson(): Promise<Person> {
       const person = await platform.newPerson()
       people.push(person)

@@ -8,6 +8,7 @@ import { beginLogin, followCallback } from '../../steps/callback.ts'
 import { expectOwnHeaders, foreignHeaders, foreignHeadersRule } from '../../steps/foreign-headers.ts'
 import { expectAnswer } from '../../steps/list-page.ts'
 import { expectNoMissingValue } from '../../steps/missing-values.ts'
+import { expectNameNotAskedAtEachVisit } from '../../steps/name-calls.ts'
 import { runsScript } from '../../steps/page-content.ts'
 import { requestAtTrap } from '../../steps/redirect-trap.ts'
 import { visitPage } from '../../steps/sessions.ts'
@@ -326,18 +327,8 @@ export const name: CheckDefinition[] = [
         await context.order(fault, { times: 'always', ...(options && { options }) })
         await followCallback(context, browser, callback)
         await visitPage(context, browser)
-        // Some clients show the name only on the start page.
-        for (const path of [context.settings.page, '/']) {
-          const visits = 3
-          const { steps } = await context.during(async () => {
-            for (let visit = 0; visit < visits; visit++) await context.visitUntilPortal(browser, path)
-          })
-          const calls = steps.filter(({ kind }) => kind === 'me').length
-          expect(
-            calls < visits,
-            `After a login with ${describeFault(fault, options)}, the client asked for the name ${calls} times for ${visits} visits of ${path}.`,
-          )
-        }
+        const who = `After a login with ${describeFault(fault, options)}, the client`
+        await expectNameNotAskedAtEachVisit(context, browser, who)
         await context.dropFaults()
       }
     },

@@ -200,7 +200,7 @@ export const creating: CheckDefinition[] = [
         const secret = secretOf(await created(context, open.person))
         expect(
           page.trail.some(one => bodyOf(one).includes(secret)),
-          `The client created ${round === 0 ? 'the application' : 'another application'}, but did not show the secret on any page.`,
+          'The client created an application, but did not show its secret on any page.',
           page,
         )
       }

@@ -6,6 +6,7 @@ import { describePage, expect } from '../../findings.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
 import { failurePages, oddPausePage } from '../../steps/failure-pages.ts'
 import { expectCallEnds } from '../../steps/hanging-calls.ts'
+import { expectNameNotAskedAtEachVisit } from '../../steps/name-calls.ts'
 import { oddPortalAnswers } from '../../steps/odd-answers.ts'
 import { isBareFailure, runsScript } from '../../steps/page-content.ts'
 import { rareRedirects, redirectAway, requestAtTrap } from '../../steps/redirect-trap.ts'
@@ -518,19 +519,7 @@ export const portalFaults: CheckDefinition[] = [
         throw new NotApplicable('the client does not ask for the name of the visitor')
       const page = await browser.visit(context.url(context.settings.page))
       if (page.status !== 200) throw new Undecided('A page behind the login has a status other than 200.')
-      // Some clients show the name only on the start page.
-      for (const path of [context.settings.page, '/']) {
-        const visits = 3
-        const { steps } = await context.during(async () => {
-          for (let visit = 0; visit < visits; visit++) await context.visitUntilPortal(browser, path)
-        })
-        const calls = steps.filter(({ kind }) => kind === 'me')
-        expect(
-          calls.length < visits,
-          `For ${visits} visits of ${path}, the client asked for the name ${calls.length} times.`,
-          ...calls.slice(0, 2),
-        )
-      }
+      await expectNameNotAskedAtEachVisit(context, browser)
     },
   },
 ]
