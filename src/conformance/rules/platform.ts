@@ -128,7 +128,7 @@ export const revocation = {
   'revoke-call': rfc(
     7009,
     '2',
-    '`POST /api/revokeToken` with token, client_id and client_secret ends the grant to which the token belongs, with all tokens of this grant. The portal also answers 200 if the token is unknown.',
+    '`POST /api/revokeToken` with token, client_id and client_secret ends the grant to which the token belongs, with all tokens of this grant. The portal also answers 200 if the token is unknown or is an expired access token, but then it ends no grant.',
   ),
 } satisfies Record<string, Rule>
 

@@ -12,7 +12,7 @@ const idCookie = '__Host-id'
 
 const keyOf = (visit: Visit) => `session ${cookieOf(visit, idCookie)}`
 
-function storedSession(visit: Visit): StoredSession | undefined {
+export function storedSession(visit: Visit): StoredSession | undefined {
   return visit.memory.get(keyOf(visit)) as StoredSession | undefined
 }
 

@@ -1,5 +1,6 @@
 // Tests the call that revokes tokens: which tokens end, and which stay valid.
 import t from 'tap'
+import { userTokenLifetime } from '../../../src/sandbox/tokens/access-token.ts'
 import { exchange } from '../support/browser.ts'
 import { buildTestSandbox, seeded, type TestSandbox } from '../support/build-test-sandbox.ts'
 import { callAsDeveloper, makeCreateBody } from '../support/call-api.ts'
@@ -78,6 +79,17 @@ for (const database of await openDatabases(t)) {
     },
   )
 }
+
+t.test(
+  'revoke-call: if an expired access token is revoked, the answer is 200, and the refresh token stays valid',
+  async t => {
+    const sandbox = await buildTestSandbox(t)
+    const { access_token, refresh_token } = await getTokens(sandbox)
+    sandbox.passTime((userTokenLifetime + 1) * 1000)
+    t.match(await revoke(sandbox, { token: access_token }), { statusCode: 200 })
+    t.match(await refresh(sandbox, refresh_token), { statusCode: 200 })
+  },
+)
 
 t.test('TK-02: an invalid revocation request gets the right OAuth error, and does not revoke any token', async t => {
   const sandbox = await buildTestSandbox(t)

@@ -28,7 +28,6 @@ import { formHandling } from './form-handling.ts'
 import { groupForm } from './group-form.ts'
 import { headRequests } from './head.ts'
 import { linksWithQuery } from './links-with-query.ts'
-import { longList } from './long-list.ts'
 import { otherHost } from './other-host.ts'
 import { otherPlaces } from './other-places.ts'
 import { ownAddress } from './own-address.ts'
@@ -38,6 +37,7 @@ import { savedValues } from './saved-values.ts'
 import { searchForms } from './search-forms.ts'
 import { slowValues } from './slow-values.ts'
 import { typedValues } from './typed-values.ts'
+import { wholeList } from './whole-list.ts'
 
 /**
  * The headers that a page behind the login needs. `isRight` says whether the page has the header with a correct value.
@@ -445,7 +445,7 @@ export const pages: CheckDefinition[] = [
   ...groupForm,
   ...headRequests,
   ...linksWithQuery,
-  ...longList,
+  ...wholeList,
   ...searchForms,
   ...otherPlaces,
   ...everyPage,

@@ -35,7 +35,7 @@ export async function revokesMore(context: CheckContext, known = 0): Promise<boo
 }
 
 /** The tokens that the portal issued in this check and that the client has revoked. */
-function revokedTokens(context: CheckContext): unknown[] {
+export function revokedTokens(context: CheckContext): unknown[] {
   const given = context.arrived().flatMap(tokensIssuedIn)
   return context.platform.steps
     .filter(({ kind }) => kind === 'revoke')

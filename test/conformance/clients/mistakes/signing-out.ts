@@ -7,7 +7,7 @@ import { type Mistake, mistake } from '../mistake.ts'
 import { signOutForm } from '../pages.ts'
 import { isRecord } from '../platform.ts'
 import { cookieOf, isApplication, isCallback } from '../requests.ts'
-import { sessionsAtServer, storesDeletedSessions } from '../server-sessions.ts'
+import { sessionsAtServer, storedSession, storesDeletedSessions } from '../server-sessions.ts'
 import { type PlatformError, Refusal, type Tokens, type Visit } from '../visit.ts'
 
 /** Reads the access token from the session cookie that the answer sets, or else from the one that the request sent. */
@@ -302,6 +302,10 @@ export const signingOut: Mistake[] = [
   mistake('sign-out-needs-a-valid-access-token', 'logout-expired-revokes', {
     ...sessionsAtServer,
     tokenToRevoke: visit => (sessionsAtServer.readSession(visit) ? correct.tokenToRevoke(visit) : undefined),
+  }),
+  mistake('sign-out-revokes-an-expired-access-token', 'logout-expired-revokes', {
+    ...sessionsAtServer,
+    tokenToRevoke: visit => storedSession(visit)?.accessToken,
   }),
   mistake('sign-out-form-bound-to-the-access-token', ['logout-after-renewal', 'logout-expired-ends'], {
     ...bodyWith((body, visit) => {

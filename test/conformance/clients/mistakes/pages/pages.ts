@@ -18,7 +18,6 @@ import { formHandling } from './form-handling.ts'
 import { groupForm } from './group-form.ts'
 import { head } from './head.ts'
 import { linksWithQuery } from './links-with-query.ts'
-import { longList } from './long-list.ts'
 import { otherHost } from './other-host.ts'
 import { otherPlaces } from './other-places.ts'
 import { ownAddress } from './own-address.ts'
@@ -28,6 +27,7 @@ import { savedValues } from './saved-values.ts'
 import { searchForms } from './search-forms.ts'
 import { slowValues } from './slow-values.ts'
 import { typedValues } from './typed-values.ts'
+import { wholeList } from './whole-list.ts'
 
 const words = (error: unknown) => (error instanceof Error ? `${error.message}\n${error.stack}` : String(error))
 
@@ -213,7 +213,7 @@ export const pages: Mistake[] = [
   ...groupForm,
   ...head,
   ...linksWithQuery,
-  ...longList,
+  ...wholeList,
   ...searchForms,
   ...otherPlaces,
   ...everyPage,

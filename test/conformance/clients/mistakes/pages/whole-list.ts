@@ -1,4 +1,6 @@
-// Clients that divide a long list of applications into pages, and leave applications out.
+// Clients that leave applications out of the list: when they divide a long list into pages, or when several applications
+// have the same name.
+import { type Behaviour, correct } from '../../behaviour.ts'
 import { bodyWith } from '../../changes.ts'
 import { type Mistake, mistake } from '../../mistake.ts'
 
@@ -28,7 +30,12 @@ export const inPages = (
     return `${pager}${list}${pager}`
   })
 
-export const longList: Mistake[] = [
+/** Collects the applications in a map. Of several applications with the same key, the list shows only the last one. */
+const listBy = (keyOf: (name: string) => string): Partial<Behaviour> => ({
+  readList: answer => [...new Map(correct.readList(answer).map(one => [keyOf(one.name), one])).values()],
+})
+
+export const wholeList: Mistake[] = [
   mistake(
     'rest-of-the-list-missing',
     'list-every-page',
@@ -43,5 +50,15 @@ export const longList: Mistake[] = [
     'last-application-of-the-list-missing',
     'list-every-page',
     inPages(pageSize, (items, page) => items.slice((page - 1) * pageSize, Math.min(page * pageSize, items.length - 1))),
+  ),
+  mistake(
+    'list-by-name',
+    'list-same-name',
+    listBy(name => name),
+  ),
+  mistake(
+    'list-by-name-in-lower-case',
+    'list-same-name',
+    listBy(name => name.toLowerCase()),
   ),
 ]

@@ -1,7 +1,8 @@
-// Checks a list of applications that is so long that the client may divide it into pages.
+// Checks whether the list contains all applications of the visitor: a list so long that the client may divide it into
+// pages, and applications with the same name.
 import type { Page } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable } from '../../check.ts'
-import { fail } from '../../findings.ts'
+import { expect, fail } from '../../findings.ts'
 import { makeApplication, makeGroup } from '../../steps/applications.ts'
 import { mayGoOnByScript, shownText } from '../../steps/page-content.ts'
 
@@ -15,7 +16,10 @@ const mostPages = 20
 /** Names of a parameter that selects a page of a list. */
 const pageParameter = /^(page|p|offset|cursor|after)$/i
 
-export const longList: CheckDefinition[] = [
+/** Returns how often the page shows this name, in whatever case. */
+const timesShown = (page: Page, name: string) => shownText(page).toLowerCase().split(name.toLowerCase()).length - 1
+
+export const wholeList: CheckDefinition[] = [
   {
     id: 'list-every-page',
     title: 'Each application of the visitor is in the list, or on one of the pages of the list',
@@ -49,6 +53,35 @@ export const longList: CheckDefinition[] = [
       fail(
         `The visitor has ${many} applications. ${missing.length} of them are on no page of the list, for example ${missing[0]}. The suite opened the list at ${pages.length} addresses.`,
         pages.at(-1)!,
+      )
+    },
+  },
+  {
+    id: 'list-same-name',
+    title: 'If several applications of the visitor have the same name, all of them are in the list',
+    rule: 'whole-list',
+    why: 'Several applications of a group can have the same name. The visitor cannot manage an application that is missing in the list.',
+    fix: 'If the client collects the applications in a map or dictionary, use the id of the application as the key, not the name.',
+    needs: ['page'],
+    async run(context) {
+      const name = 'Twin-of-conformance'
+      /** Returns the list of a new visitor who has applications with these names. */
+      const listOf = async (names: string[]) => {
+        const person = await context.otherPerson()
+        for (const one of names) await makeApplication(context, person, { name: one })
+        const { browser } = await context.signedIn({ person })
+        return browser.visit(context.url(context.settings.page))
+      }
+      const different = await listOf([`${name}-1`, `${name}-2`, `${name}-3`])
+      if (timesShown(different, name) === 0)
+        throw new NotApplicable('the page behind the login shows no name of an application')
+      const names = [name, name, name.toUpperCase()]
+      const same = await listOf(names)
+      expect(
+        timesShown(same, name) >= timesShown(different, name),
+        `A visitor has three applications with the names ${names.join(', ')}. The page shows these names ${timesShown(same, name)} times. With three different names, it shows them ${timesShown(different, name)} times.`,
+        different,
+        same,
       )
     },
   },
