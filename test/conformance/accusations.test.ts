@@ -1044,19 +1044,22 @@ t.test('if the page after a sign-out answers strangers with status 401, the chec
   for (const id of ids) t.equal(found[id]?.verdict, 'passed', `${id}: ${found[id]?.reason}`)
 })
 
-t.test('if every answer sets a cookie, a refused prefetch of the login path does not count as a login', async t => {
-  const ids = ['start-navigation-only', 'start-head']
-  const found = await judge(
-    {
-      aroundRequest: async (visit, next) => {
-        visit.setCookies.push('session-of-nobody=1; Path=/; Secure; HttpOnly; SameSite=Strict')
-        return next()
+t.test(
+  'if every answer sets a cookie, a refused prefetch of the login path does not count as a login, and a HEAD request does not count as a change of the session',
+  async t => {
+    const ids = ['start-navigation-only', 'start-head', 'head-keeps-the-session']
+    const found = await judge(
+      {
+        aroundRequest: async (visit, next) => {
+          visit.setCookies.push('session-of-nobody=1; Path=/; Secure; HttpOnly; SameSite=Strict')
+          return next()
+        },
       },
-    },
-    ...ids,
-  )
-  for (const id of ids) t.equal(found[id]?.verdict, 'passed', `${id}: ${found[id]?.reason}`)
-})
+      ...ids,
+    )
+    for (const id of ids) t.equal(found[id]?.verdict, 'passed', `${id}: ${found[id]?.reason}`)
+  },
+)
 
 t.test('if only pages with a form give out its token, `logout-twice` passes', async t => {
   const found = await judge(

@@ -1,5 +1,9 @@
-// Waits for the revocation of tokens, because a client may revoke them after it has answered the visitor.
+// Finds the tokens that the client revokes. A check waits for a revocation, because a client may revoke tokens after it
+// has answered the visitor.
+import { NotApplicable } from '../check.ts'
 import type { CheckContext } from '../context.ts'
+import { fieldsOf, tokensIssuedIn } from '../tokens.ts'
+import { signOut } from './sign-out.ts'
 
 /**
  * After the answer to a sign-out, a check waits this number of seconds for the revocation, because a client may revoke
@@ -23,4 +27,26 @@ export async function untilRevoked(
     if (performance.now() >= end) return false
     await context.pause(200)
   }
+}
+
+/** Waits until the client has revoked more than `known` of the tokens that the portal issued in this check. */
+export async function revokesMore(context: CheckContext, known = 0): Promise<boolean> {
+  return untilRevoked(context, () => revokedTokens(context).length > known)
+}
+
+/** The tokens that the portal issued in this check and that the client has revoked. */
+export function revokedTokens(context: CheckContext): unknown[] {
+  const given = context.arrived().flatMap(tokensIssuedIn)
+  return context.platform.steps
+    .filter(({ kind }) => kind === 'revoke')
+    .map(step => fieldsOf(step).token)
+    .filter(token => token !== undefined && given.includes(token as string))
+}
+
+/** Ends the check if even a normal sign-out does not revoke a token, because the client then does not revoke tokens. */
+export async function expectPlainRevocation(context: CheckContext): Promise<void> {
+  const known = revokedTokens(context).length
+  const { browser, page } = await context.signedIn()
+  await signOut(context, browser, page)
+  if (!(await revokesMore(context, known))) throw new NotApplicable(noRevocation)
 }

@@ -1,4 +1,4 @@
-// Signs out as a visitor does, and makes the form with which another site tries to sign a visitor out.
+// Signs out as a visitor does, also after the session has expired, and makes the form with which another site tries to sign a visitor out.
 import type { Browser, HttpExchange, Page } from '../browser/browser.ts'
 import type { Form } from '../browser/form.ts'
 import type { Link } from '../browser/page.ts'
@@ -6,6 +6,8 @@ import { NotApplicable, ReportedElsewhere, Undecided } from '../check.ts'
 import type { CheckContext } from '../context.ts'
 import { setCookiesOf, statusOf } from '../findings.ts'
 import { formLeadsTo, leadsTo } from './addresses.ts'
+import { beginLogin, followCallback } from './callback.ts'
+import { endToken, shortLifeOrder } from './sessions.ts'
 import { readSetCookie } from './set-cookies.ts'
 
 /** The suite looks on at most this number of pages for the form or link that signs out. */
@@ -110,4 +112,43 @@ export function deletesCookies(answer: HttpExchange): boolean {
 
 export function formHtml(action: string, method: string): string {
   return `<form method="${method}" action="${action}"><button>Sign out</button></form>`
+}
+
+/** A browser in which a visitor is signed in, and a function that sends the sign-out form of a page opened earlier. */
+export interface OpenSignOut {
+  browser: Browser
+  send: () => Promise<Page>
+}
+
+/** Signs in, opens the form that signs out, and waits until the access token has expired. */
+export async function openExpired(context: CheckContext): Promise<OpenSignOut> {
+  const { browser, callback } = await beginLogin(context)
+  await context.order('exchange-expires-in', shortLifeOrder)
+  await context.order('refresh-expires-in', { ...shortLifeOrder, times: 'always' })
+  const landed = await followCallback(context, browser, callback)
+  const send = await openSignOut(context, browser, landed)
+  await endToken(context, await context.person())
+  await context.dropFaults()
+  return { browser, send }
+}
+
+/**
+ * How often a check uses a copy of the cookies. If several processes of a client do not share their sessions, one of
+ * them may accept the copy that another one refuses.
+ */
+const visitsWithCopy = 4
+
+/**
+ * Signs out while the portal refuses revocations. Ends the check if a copy of the cookies still works afterwards. The
+ * whole session is then in cookies, and the client alone cannot end it.
+ */
+export async function requireSessionAtServer(context: CheckContext, { browser, send }: OpenSignOut): Promise<void> {
+  const copy = browser.copy()
+  await context.order('revoke-503', { times: 'always' })
+  await send()
+  await context.dropFaults()
+  if (await context.isSignedIn(browser)) throw new ReportedElsewhere('signing out does not work')
+  for (let visit = 0; visit < visitsWithCopy; visit++)
+    if (await context.isSignedIn(copy.copy()))
+      throw new NotApplicable('if the portal refuses the revocation, a copy of the cookies works after a sign-out')
 }

@@ -3,33 +3,13 @@ import type { Browser, Page } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect, expectWithFix, fail } from '../../findings.ts'
-import { beginLogin, followCallback } from '../../steps/callback.ts'
 import { renewUnder } from '../../steps/renewals.ts'
-import { revocationSeconds, untilRevoked } from '../../steps/revocations.ts'
-import { endToken, renewalIn, shortLifeOrder, visitPage } from '../../steps/sessions.ts'
-import { expectWorkingSignOut, hasSignedOut, openSignOut } from '../../steps/sign-out.ts'
+import { expectPlainRevocation, revocationSeconds, revokedTokens, untilRevoked } from '../../steps/revocations.ts'
+import { renewalIn, visitPage } from '../../steps/sessions.ts'
+import { expectWorkingSignOut, hasSignedOut, openExpired, openSignOut } from '../../steps/sign-out.ts'
 import { tokensOf } from '../../tokens.ts'
-import { expectPlainRevocation, revokedTokens } from './revocation.ts'
 
 const needs: CheckDefinition['needs'] = ['logout', 'page']
-
-/** A browser in which a visitor is signed in, and a function that sends the sign-out form of a page opened earlier. */
-export interface OpenSignOut {
-  browser: Browser
-  send: () => Promise<Page>
-}
-
-/** Signs in, opens the form that signs out, and waits until the access token has expired. */
-export async function openExpired(context: CheckContext): Promise<OpenSignOut> {
-  const { browser, callback } = await beginLogin(context)
-  await context.order('exchange-expires-in', shortLifeOrder)
-  await context.order('refresh-expires-in', { ...shortLifeOrder, times: 'always' })
-  const landed = await followCallback(context, browser, callback)
-  const send = await openSignOut(context, browser, landed)
-  await endToken(context, await context.person())
-  await context.dropFaults()
-  return { browser, send }
-}
 
 /**
  * Signs out after the access token has expired, with the form of a page that was opened before. The faults in `faults`

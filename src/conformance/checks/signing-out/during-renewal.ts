@@ -1,25 +1,18 @@
 // Checks on signing out in one tab while a page in another tab renews the session, or waits for the API after that.
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import type { Browser, Page } from '../../browser/browser.ts'
-import { type CheckDefinition, NotApplicable, ReportedElsewhere, Undecided } from '../../check.ts'
+import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { expect, fail } from '../../findings.ts'
 import { isCall } from '../../steps/renewals.ts'
 import { renewalIn, visitPage } from '../../steps/sessions.ts'
-import { openSignOut } from '../../steps/sign-out.ts'
+import { type OpenSignOut, openExpired, openSignOut, requireSessionAtServer } from '../../steps/sign-out.ts'
 import { tokensOf } from '../../tokens.ts'
-import { type OpenSignOut, openExpired } from './after-expiry.ts'
 
 const needs: CheckDefinition['needs'] = ['logout', 'page']
 
 /** The check waits at most this long for the client to begin the late call. It then signs the visitor out. */
 const untilLateCallMs = { refresh: 1500, api: 4000 }
-
-/**
- * How often a check uses a copy of the cookies. If several processes of a client do not share their sessions, one of
- * them may accept the copy that another one refuses.
- */
-const visitsWithCopy = 4
 
 /**
  * If a sign-out began at least this long before the page arrived, and ended after the page, the sign-out has waited for
@@ -157,19 +150,4 @@ async function expectSignedOut(context: CheckContext, { browser, late }: SignedO
   // A call of the late page may still be running.
   const calls = steps.filter(step => isCall(step) && step.at.getTime() >= page.trail[0]!.startedAt)
   expect(calls.length === 0, 'After the late answer, the visitor is signed in on the next page.', late, page, ...calls)
-}
-
-/**
- * Signs out while the portal refuses revocations. Ends the check if a copy of the cookies still works afterwards. The
- * whole session is then in cookies, and the client alone cannot end it.
- */
-export async function requireSessionAtServer(context: CheckContext, { browser, send }: OpenSignOut): Promise<void> {
-  const copy = browser.copy()
-  await context.order('revoke-503', { times: 'always' })
-  await send()
-  await context.dropFaults()
-  if (await context.isSignedIn(browser)) throw new ReportedElsewhere('signing out does not work')
-  for (let visit = 0; visit < visitsWithCopy; visit++)
-    if (await context.isSignedIn(copy.copy()))
-      throw new NotApplicable('if the portal refuses the revocation, a copy of the cookies works after a sign-out')
 }

@@ -9,10 +9,16 @@ import { expectOwnHeaders, foreignHeaders, foreignHeadersRule } from '../../step
 import { expectCallEnds } from '../../steps/hanging-calls.ts'
 import { redirectAway, requestAtTrap } from '../../steps/redirect-trap.ts'
 import { renewUnder } from '../../steps/renewals.ts'
-import { noRevocation, revocationSeconds, untilRevoked } from '../../steps/revocations.ts'
+import {
+  expectPlainRevocation,
+  noRevocation,
+  revocationSeconds,
+  revokesMore,
+  untilRevoked,
+} from '../../steps/revocations.ts'
 import { signInWithOddRefreshToken, visitPage } from '../../steps/sessions.ts'
 import { hasSignedOut, signOut, signOutFormOf } from '../../steps/sign-out.ts'
-import { fieldsOf, isCallWithToken, isRenewal, tokensIssuedIn, tokensOf } from '../../tokens.ts'
+import { fieldsOf, isCallWithToken, isRenewal, tokensOf } from '../../tokens.ts'
 
 const needs: CheckDefinition['needs'] = ['logout', 'page']
 
@@ -27,28 +33,6 @@ async function revokeOnce(context: CheckContext, fault?: string, options: Record
   const revocations = () => context.arrived().filter(step => !before.has(step) && isRevocation(step))
   await untilRevoked(context, () => revocations().length > 0)
   return { browser, page, revocations: revocations() }
-}
-
-/** Waits until the client has revoked more than `known` of the tokens that the portal issued in this check. */
-export async function revokesMore(context: CheckContext, known = 0): Promise<boolean> {
-  return untilRevoked(context, () => revokedTokens(context).length > known)
-}
-
-/** The tokens that the portal issued in this check and that the client has revoked. */
-export function revokedTokens(context: CheckContext): unknown[] {
-  const given = context.arrived().flatMap(tokensIssuedIn)
-  return context.platform.steps
-    .filter(({ kind }) => kind === 'revoke')
-    .map(step => fieldsOf(step).token)
-    .filter(token => token !== undefined && given.includes(token as string))
-}
-
-/** Ends the check if even a normal sign-out does not revoke a token, because the client then does not revoke tokens. */
-export async function expectPlainRevocation(context: CheckContext): Promise<void> {
-  const known = revokedTokens(context).length
-  const { browser, page } = await context.signedIn()
-  await signOut(context, browser, page)
-  if (!(await revokesMore(context, known))) throw new NotApplicable(noRevocation)
 }
 
 function request(

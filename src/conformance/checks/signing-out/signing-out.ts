@@ -31,11 +31,12 @@ import {
   formHtml,
   hasSignedOut,
   openSignOut,
+  requireSessionAtServer,
   signOut,
 } from '../../steps/sign-out.ts'
 import { fieldsOf, isCallWithToken, isRenewal, tokensOf } from '../../tokens.ts'
 import { afterExpiry } from './after-expiry.ts'
-import { duringRenewal, requireSessionAtServer } from './during-renewal.ts'
+import { duringRenewal } from './during-renewal.ts'
 import { revocation } from './revocation.ts'
 
 /** Returns a sign-out form on a page of another site, or of another port of the same host. */
