@@ -8,6 +8,7 @@ import { type ClientOutput, recordOutput } from './output-record.ts'
 export interface ChangedSettings {
   CLIENT_ID?: string
   LOGIN_URL?: string
+  API_URL?: string
   REDIRECT_URI?: string
   CLIENT_URL?: string
 }

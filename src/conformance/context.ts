@@ -63,6 +63,8 @@ interface ContextOptions {
   isAlone: boolean
   /** The reason why a plain login does not work, if there is one. */
   obstacle?: Obstacle | undefined
+  /** Starts a platform at other addresses, with the same client. Undefined if the client could not reach it. */
+  startOtherPlatform?: (() => Promise<Platform>) | undefined
   pause?: Slot['pause'] | undefined
   waitFor?: Slot['waitFor'] | undefined
 }
@@ -84,6 +86,7 @@ export function createContext({
   chromium,
   isAlone,
   obstacle,
+  startOtherPlatform,
   pause = ms => wait(ms),
   waitFor = promise => promise,
 }: ContextOptions) {
@@ -179,6 +182,7 @@ export function createContext({
     settings,
     platform,
     clientProcess,
+    startOtherPlatform,
 
     /** The position in the output of the client at which this check begins. */
     outputStart: clientProcess?.outputEnd() ?? 0,

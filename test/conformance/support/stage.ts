@@ -50,7 +50,9 @@ export async function openStage(
     ]),
     patienceMs: 12_000,
   }
-  const platform = await startPlatform({ ...settings, portalPort: 0, apiPort: 0, labPort: 0 })
+  const otherSettings = { ...settings, portalPort: 0, apiPort: 0, labPort: 0 }
+  const platform = await startPlatform(otherSettings)
+  const { clientId, clientSecret } = platform
   const clientSettings = {
     publicUrl: client,
     loginUrl: platform.portalUrl,
@@ -74,10 +76,11 @@ export async function openStage(
     const printed = recordOutput()
     let servers: Server[] = []
     const print = (line: string) => printed.add(`${line}\n`)
-    const start = async ({ CLIENT_ID, LOGIN_URL, REDIRECT_URI, CLIENT_URL }: ChangedSettings = {}) => {
+    const start = async ({ CLIENT_ID, LOGIN_URL, API_URL, REDIRECT_URI, CLIENT_URL }: ChangedSettings = {}) => {
       const changed = {
         ...(CLIENT_ID && { clientId: CLIENT_ID }),
         ...(LOGIN_URL && { loginUrl: LOGIN_URL }),
+        ...(API_URL && { apiUrl: API_URL }),
         ...(REDIRECT_URI && { redirectUri: REDIRECT_URI }),
         // The redirect URI contains the address of the client. startClient, too, replaces the address in all settings.
         ...(CLIENT_URL && { publicUrl: CLIENT_URL, redirectUri: platform.redirectUri.replace(client, CLIENT_URL) }),
@@ -103,6 +106,7 @@ export async function openStage(
         chromium: isForBrowser ? await (shareChromium ?? startChromium)() : undefined,
         clientProcess: { ...printed, isRunning: () => true, unexpectedEnds: () => [], restart, stop },
         isAnswering: async () => servers.every(server => server.listening),
+        startOtherPlatform: () => startPlatform({ ...otherSettings, clientId, clientSecret }),
       })
     } finally {
       await stop()

@@ -5,11 +5,15 @@ import { type CheckDefinition, NotApplicable, ReportedElsewhere, Undecided } fro
 import { type CheckContext, readStart, type Start } from '../../context.ts'
 import { describePage, expect, fail, waitedMs } from '../../findings.ts'
 import { beginLogin, followCallback, requireExchange } from '../../steps/callback.ts'
+import { atOtherPlatform } from '../../steps/other-platform.ts'
 import { requestAtTrap } from '../../steps/redirect-trap.ts'
 import { revocationSeconds, untilRevoked } from '../../steps/revocations.ts'
 import { endToken } from '../../steps/sessions.ts'
 import { signOut } from '../../steps/sign-out.ts'
 import { fieldsOf } from '../../tokens.ts'
+
+/** The client still uses a document from an earlier start, so the check cannot judge what the client does without it. */
+class MetadataKept extends NotApplicable {}
 
 /** How long a check waits for the restarted client to answer while the metadata has a fault. */
 const startMs = 8000
@@ -43,7 +47,6 @@ async function startUnder(
   fault: string,
   options: Record<string, unknown> = {},
 ): Promise<() => boolean> {
-  await needsMetadata(context)
   const { platform } = context
   const clientProcess = context.clientProcess!
   const before = platform.steps.length
@@ -88,7 +91,7 @@ async function expectMet(context: CheckContext, isMet: () => boolean): Promise<v
   // connection.
   if (!isMet()) await context.platform.settle(2500)
   if (!isMet())
-    throw new NotApplicable(
+    throw new MetadataKept(
       'the client does not ask for metadata when it starts or when a login begins. It may have kept the document from an earlier start. If the document is in a file, let the --start command delete this file',
     )
 }
@@ -123,13 +126,13 @@ async function failUnlessUsedAnyway(context: CheckContext, what: string): Promis
   const isUsedAnyway = await usesPkce(context)
   await context.dropFaults()
   if (isUsedAnyway)
-    throw new NotApplicable(
+    throw new MetadataKept(
       'the client also uses PKCE if the metadata is missing. It still uses the last valid metadata, or it needs no metadata',
     )
   fail(`The client uses PKCE because of ${what}.`)
 }
 
-const alone = { isAlone: true, restartsClient: true, longestMs: 120_000 } as const
+const alone = { isAlone: true, restartsClient: true, longestMs: 180_000 } as const
 
 const failures: CheckDefinition[] = [
   ['404', 'status 404'],
@@ -326,7 +329,7 @@ const others: CheckDefinition[] = [
       } while (!isRead() && !later.some(hasPkce) && performance.now() < last)
       if (isRead()) return
       if (later.some(hasPkce))
-        throw new NotApplicable(
+        throw new MetadataKept(
           'the logins have PKCE although the client could not read the metadata. It still uses the last valid metadata, or it needs no metadata',
         )
       fail(
@@ -370,7 +373,7 @@ const others: CheckDefinition[] = [
       if (!isRevoked) return
       await startUnder(context, 'metadata-404')
       if (await revokes(context))
-        throw new NotApplicable(
+        throw new MetadataKept(
           'the client also revokes tokens if the metadata is missing. It still uses the last valid metadata, or it needs no metadata',
         )
       fail('The client revokes tokens because of a document with the issuer https://portal.example.')
@@ -436,7 +439,7 @@ async function expectNotRemembered(context: CheckContext): Promise<void> {
   const { url } = await context.startLogin(context.browser())
   await context.dropFaults()
   if (!url.searchParams.has('code_challenge'))
-    throw new NotApplicable('the client still uses the last valid metadata, which it has kept from an earlier start')
+    throw new MetadataKept('the client still uses the last valid metadata, which it has kept from an earlier start')
 }
 
 /**
@@ -499,7 +502,7 @@ async function expectNothingThere(context: CheckContext, path: string, members: 
   expectNothingSent()
 }
 
-export const metadata: CheckDefinition[] = [
+const definitions: CheckDefinition[] = [
   ...failures,
   ...waits,
   ...others,
@@ -883,3 +886,36 @@ export const metadata: CheckDefinition[] = [
     },
   },
 ]
+
+/**
+ * A client can keep the document across restarts, for example in a database. It then does not ask for the document
+ * again, or it uses the kept document when the portal sends none. The check therefore runs a second time, with a portal
+ * at an address for which the client cannot have kept a document.
+ */
+function withUnknownPortal({ run, ...check }: CheckDefinition): CheckDefinition {
+  return {
+    ...check,
+    async run(context) {
+      await needsMetadata(context)
+      let kept: unknown
+      try {
+        return await run(context)
+      } catch (error) {
+        if (!(error instanceof MetadataKept) || !context.startOtherPlatform) throw error
+        kept = error
+      }
+      await atOtherPlatform(context, async other => {
+        try {
+          await run(other)
+        } catch (error) {
+          // Without this request, the client may still use the kept document, or the old address of the portal. A
+          // request without an answer is recorded only when the client closes the connection.
+          await other.platform.settle(2500)
+          throw other.platform.steps.some(isMetadata) ? error : kept
+        }
+      })
+    },
+  }
+}
+
+export const metadata = definitions.map(check => (check.restartsClient ? withUnknownPortal(check) : check))

@@ -91,6 +91,25 @@ function readingMetadata(change: Partial<Reading> = {}, behaviour: Partial<Behav
 /** A correct client. A test requires that no check fails for this client. */
 export const metadataReader = readingMetadata()
 
+/**
+ * Keeps the document of each portal across restarts, as a client with a database does. The client asks a portal for the
+ * document only if it has none of this portal.
+ */
+export function keepingDocuments(behaviour: Partial<Behaviour> = metadataReader): Partial<Behaviour> {
+  const kept = new Map<string, Document>()
+  return {
+    ...behaviour,
+    async aroundRequest(visit, next) {
+      const { loginUrl } = visit.settings
+      const document = kept.get(loginUrl)
+      if (document) visit.memory.set('metadata', document).set('isRead', true)
+      const answer = await behaviour.aroundRequest!(visit, next)
+      if (visit.memory.has('isRead')) kept.set(loginUrl, known(visit))
+      return answer
+    },
+  }
+}
+
 /** Uses the addresses in the document for login requests and for exchanges. */
 const takesHosts: Partial<Behaviour> = {
   portalStart: visit => String(known(visit).authorization_endpoint ?? correct.portalStart(visit)),
@@ -166,6 +185,12 @@ export const metadata: Mistake[] = [
   ),
   mistake('metadata-waited-for-five-seconds', 'metadata-never', readingMetadata({ deadlineMs: 5000 })),
   mistake('metadata-waited-for-two-seconds', 'metadata-never', readingMetadata({ deadlineMs: 2000 })),
+  mistake('metadata-waited-for-and-kept', 'metadata-never', keepingDocuments(readingMetadata({ deadlineMs: 5000 }))),
+  mistake(
+    'metadata-kept-and-revocation-not-looked-up',
+    'metadata-no-revocation',
+    keepingDocuments({ ...metadataReader, revoke: correct.revoke }),
+  ),
   mistake(
     'metadata-deadline-for-each-read',
     ['metadata-slow-header', 'metadata-drip'],
