@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { setTimeout as wait } from 'node:timers/promises'
 import { type ClientOutput, recordOutput } from './output-record.ts'
 
-/** Settings that a check can replace with wrong values when it restarts the client. */
+/** Settings that a check can replace with other values when it restarts the client. */
 export interface ChangedSettings {
   CLIENT_ID?: string
   LOGIN_URL?: string
@@ -165,17 +165,25 @@ function killGroup(leader: ChildProcess, signal: NodeJS.Signals): void {
   }
 }
 
-/** Replaces the old value of each changed setting in all variables of the environment that contain this value. */
+/**
+ * Replaces the old value of each changed setting in all variables of the environment that contain this value. An old
+ * value can be part of another old value, or of a new value, such as `http://localhost:4100` of `http://localhost:41001`.
+ */
 function withChanged(
   environment: Record<string, string | undefined>,
   changed: ChangedSettings,
 ): Record<string, string | undefined> {
   const replaced = { ...environment }
-  for (const [name, value] of Object.entries(changed)) {
-    const old = environment[name]
-    if (!old) continue
+  const replaceAll = (old: string, value: string) => {
     for (const [key, text] of Object.entries(replaced)) replaced[key] = text?.replaceAll(old, value)
   }
+  const settings = Object.entries(changed).flatMap(([name, value]) => {
+    const old = environment[name]
+    return old ? [{ old, value, mark: `\0${name}\0` }] : []
+  })
+  for (const { old, mark } of settings.toSorted((one, other) => other.old.length - one.old.length))
+    replaceAll(old, mark)
+  for (const { mark, value } of settings) replaceAll(mark, value)
   return replaced
 }
 

@@ -63,10 +63,16 @@ interface ContextOptions {
   isAlone: boolean
   /** The reason why a plain login does not work, if there is one. */
   obstacle?: Obstacle | undefined
-  /** Starts a platform at other addresses, with the same client. Undefined if the client could not reach it. */
-  startOtherPlatform?: (() => Promise<Platform>) | undefined
   pause?: Slot['pause'] | undefined
   waitFor?: Slot['waitFor'] | undefined
+}
+
+/** The context of a part of a check that uses another platform. */
+interface IncludedContext {
+  end(): Promise<void>
+  evidence(): string[]
+  secrets(): string[]
+  firstUnanswered(): HttpExchange | undefined
 }
 
 /**
@@ -86,7 +92,6 @@ export function createContext({
   chromium,
   isAlone,
   obstacle,
-  startOtherPlatform,
   pause = ms => wait(ms),
   waitFor = promise => promise,
 }: ContextOptions) {
@@ -104,6 +109,7 @@ export function createContext({
   /** The faults that this check has ordered. */
   const faults: { id: string; name: string }[] = []
   const windows: Window[] = []
+  const included: IncludedContext[] = []
   let hasEnded = false
   /** A check that has reached its time limit may still run. Its requests and faults would affect the next checks. */
   const refuseAfterEnd = () => {
@@ -182,7 +188,6 @@ export function createContext({
     settings,
     platform,
     clientProcess,
-    startOtherPlatform,
 
     /** The position in the output of the client at which this check begins. */
     outputStart: clientProcess?.outputEnd() ?? 0,
@@ -457,14 +462,24 @@ export function createContext({
      */
     evidence(): string[] {
       const steps = platform.steps.slice(firstStep).filter(step => isOurs(step) && step.kind !== 'page')
-      return [...httpExchanges.slice(-6).map(describeHttpExchange), ...steps.slice(-6).map(describeStep)]
+      const own = [...httpExchanges.slice(-6).map(describeHttpExchange), ...steps.slice(-6).map(describeStep)]
+      return [...own, ...included.flatMap(other => other.evidence())]
     },
 
     /** Returns the first request of this check that the client or its second instance did not answer. */
     firstUnanswered(): HttpExchange | undefined {
-      return httpExchanges.find(
+      const own = httpExchanges.find(
         exchange => 'error' in exchange.response && exchange.response.isLost && isOfClient(exchange),
       )
+      return own ?? included.map(other => other.firstUnanswered()).find(exchange => exchange !== undefined)
+    },
+
+    /**
+     * Adds the context of a part of this check that uses another platform. The part ends with the check, and reports
+     * hide its secrets and show its evidence.
+     */
+    include(other: IncludedContext): void {
+      included.push(other)
     },
 
     /** Returns the secret values of this check, longest first. No report may show these values. */
@@ -477,6 +492,7 @@ export function createContext({
         ...codes,
         ...ours.flatMap(step => [...tokensIssuedIn(step), ...tokensSentIn(step)]).map(String),
         ...cookies.map(line => readSetCookie(line).value),
+        ...included.flatMap(other => other.secrets()),
       ]
         .filter(({ length }) => length >= 12)
         .sort((one, other) => other.length - one.length)
@@ -487,6 +503,7 @@ export function createContext({
     async end(): Promise<void> {
       hasEnded = true
       noteLeaks()
+      await Promise.all(included.map(other => other.end()))
       await Promise.all(windows.map(window => window.close()))
     },
   }

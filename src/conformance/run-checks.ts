@@ -19,8 +19,6 @@ export interface ChecksOptions extends WatchOptions {
   chromium?: Chromium | undefined
   /** The reason why a plain login does not work (obstacle.ts). */
   obstacle?: Obstacle | undefined
-  /** Starts a platform at other addresses, with the same client. Undefined if the client could not reach it. */
-  startOtherPlatform?: (() => Promise<Platform>) | undefined
   /** With these functions, other checks can run while a check pauses or waits for an answer. */
   pause?: Slot['pause']
   waitFor?: Slot['waitFor']

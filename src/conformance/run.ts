@@ -121,21 +121,7 @@ export async function run(
             : whySilent() || `No client answered at ${loginUrl} in ${settings.waitMs / 1000} seconds.`,
         )
     }
-    // With a fixed address for the portal or the API, such as the name of a container, the client might not reach
-    // another platform.
-    const hasFixedAddress = settings.portalUrl !== undefined || settings.apiUrl !== undefined
-    const { clientId, clientSecret } = platform
-    const otherSettings = { ...settings, clientId, clientSecret, portalPort: 0, apiPort: 0, labPort: 0 }
-    const parts = {
-      settings,
-      platform,
-      chromium,
-      clientProcess,
-      isAnswering,
-      isAlive,
-      startOtherPlatform: hasFixedAddress ? undefined : () => startPlatform(otherSettings),
-      ...(onResult && { onResult }),
-    }
+    const parts = { settings, platform, chromium, clientProcess, isAnswering, isAlive, ...(onResult && { onResult }) }
     const runRound = (round: Check[]) => {
       const running = findObstacle(parts).then(obstacle => runChecks(round, { ...parts, obstacle }))
       return Promise.race([running, stopped])

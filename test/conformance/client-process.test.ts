@@ -36,6 +36,31 @@ t.test('a restart with changed settings does not share an earlier restart with o
   t.same(ids(), ['own', 'own', 'changed', 'own'])
 })
 
+t.test(
+  'a restart replaces several settings, even if the address of one is the beginning of another address',
+  async t => {
+    const file = join(t.testdir({ lines: '' }), 'lines')
+    const lines = () => readFileSync(file, 'utf8').split('\n').slice(0, -1)
+    let starts = 0
+    const hasStarted = async () => {
+      starts++
+      while (lines().length < starts) await setImmediate()
+      return true
+    }
+    const environment = {
+      ...process.env,
+      LOGIN_URL: 'http://localhost:4100',
+      API_URL: 'http://localhost:41001',
+      LIST: 'http://localhost:41001/apps/v1',
+    }
+    const command = `echo "$LOGIN_URL $API_URL $LIST" >> "${file}"; exec sleep 60`
+    const client = await startClient(command, environment, hasStarted)
+    t.teardown(() => client.stop())
+    await client.restart({ LOGIN_URL: 'http://localhost:410010', API_URL: 'http://localhost:5' })
+    t.equal(lines()[1], 'http://localhost:410010 http://localhost:5 http://localhost:5/apps/v1')
+  },
+)
+
 t.test('after stop(), the client does not run, even if a restart began before stop()', async t => {
   let starts = 0
   const isAnswering = async () => ++starts > 0

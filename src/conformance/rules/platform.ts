@@ -128,7 +128,7 @@ export const revocation = {
   'revoke-call': rfc(
     7009,
     '2',
-    '`POST /api/revokeToken` with token, client_id and client_secret ends the grant to which the token belongs, with all tokens of this grant. The portal also answers 200 if the token is unknown or is an expired access token, but then it ends no grant.',
+    '`POST /api/revokeToken` with token, client_id and client_secret ends the grant to which the token belongs, with all tokens of this grant. If the token is unknown, or is an access token that has expired, the portal answers 200 and ends no grant.',
   ),
 } satisfies Record<string, Rule>
 

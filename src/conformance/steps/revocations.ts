@@ -30,8 +30,16 @@ export async function untilRevoked(
 }
 
 /** Waits until the client has revoked more than `known` of the tokens that the portal issued in this check. */
-export async function revokesMore(context: CheckContext, known = 0): Promise<boolean> {
-  return untilRevoked(context, () => revokedTokens(context).length > known)
+export async function revokesMore(context: CheckContext, known = 0, seconds?: number): Promise<boolean> {
+  return untilRevoked(context, () => revokedTokens(context).length > known, seconds)
+}
+
+/** Signs a visitor in and out. Returns whether the client then revokes a token. Waits at most `seconds` for this. */
+export async function revokes(context: CheckContext, seconds?: number): Promise<boolean> {
+  const known = revokedTokens(context).length
+  const { browser, page } = await context.signedIn()
+  await signOut(context, browser, page)
+  return revokesMore(context, known, seconds)
 }
 
 /** The tokens that the portal issued in this check and that the client has revoked. */
@@ -45,8 +53,5 @@ export function revokedTokens(context: CheckContext): unknown[] {
 
 /** Ends the check if even a normal sign-out does not revoke a token, because the client then does not revoke tokens. */
 export async function expectPlainRevocation(context: CheckContext): Promise<void> {
-  const known = revokedTokens(context).length
-  const { browser, page } = await context.signedIn()
-  await signOut(context, browser, page)
-  if (!(await revokesMore(context, known))) throw new NotApplicable(noRevocation)
+  if (!(await revokes(context))) throw new NotApplicable(noRevocation)
 }

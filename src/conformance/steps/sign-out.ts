@@ -1,4 +1,5 @@
-// Signs out as a visitor does, also after the session has expired, and makes the form with which another site tries to sign a visitor out.
+// Signs out as a visitor does, also after the access token has expired. Finds out whether the client keeps sessions on
+// its server, and makes the form with which another site tries to sign a visitor out.
 import type { Browser, HttpExchange, Page } from '../browser/browser.ts'
 import type { Form } from '../browser/form.ts'
 import type { Link } from '../browser/page.ts'

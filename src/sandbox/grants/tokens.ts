@@ -6,7 +6,7 @@ import { Refusal } from '../observe/refusal.ts'
 import { type ProvenUser, requireProof } from '../people/sessions.ts'
 import type { Services } from '../services.ts'
 import { deleteAppAccessToken } from '../store/app-access-tokens.ts'
-import { createPortalGrant, endSurplusGrants, revokeGrant } from '../store/grants.ts'
+import { createPortalGrant, endSurplusGrants, findLiveGrant, revokeGrant } from '../store/grants.ts'
 import {
   describeToken,
   findFamilyId,
@@ -15,7 +15,14 @@ import {
   replaceRefreshToken,
   type TokenFamily,
 } from '../store/refresh-tokens.ts'
-import { grantIdOf, signUserToken, userTokenLifetime, verifyAccessToken } from '../tokens/access-token.ts'
+import {
+  type AccessTokenClaims,
+  grantIdOf,
+  hasExpiredEarly,
+  signUserToken,
+  userTokenLifetime,
+  verifyAccessToken,
+} from '../tokens/access-token.ts'
 import type { SigningKey } from '../tokens/key-ring.ts'
 import { deriveSuccessor, hashToken } from '../tokens/opaque-token.ts'
 
@@ -100,7 +107,7 @@ async function whyRefused(
 /**
  * Revokes a token (RFC 7009 2.1). If the token belongs to a family, the whole family ends, even if the token is a
  * refresh token that was already replaced. If the token belongs to an application's credentials, only this token ends.
- * Returns false if the token is unknown or belongs to another client.
+ * Returns false if the token is unknown, belongs to another client, or is an access token that has expired.
  */
 export async function revokeToken(
   { addresses, store, keyRing, clock }: Pick<Services, 'addresses' | 'store' | 'keyRing' | 'clock'>,
@@ -110,9 +117,18 @@ export async function revokeToken(
   const claims = await verifyAccessToken(keyRing, token, { issuer: addresses.portalUrl, now: clock() })
   const isOwn = claims?.aud === clientId
   if (isOwn && claims.type === 'App') return store.write(db => deleteAppAccessToken(db, claims.jti, clientId))
-  const grantId = isOwn ? grantIdOf(claims) : await findFamilyId(store.read, { tokenHash: hashToken(token), clientId })
+  const grantId = isOwn
+    ? await findGrantId(store, claims)
+    : await findFamilyId(store.read, { tokenHash: hashToken(token), clientId })
   if (grantId) await store.write(db => revokeGrant(db, grantId, clock()))
   return grantId !== undefined
+}
+
+/** Returns undefined if the grant has ended, or if the laboratory has made this access token expire early. */
+async function findGrantId({ read }: Services['store'], claims: AccessTokenClaims): Promise<string | undefined> {
+  const grantId = grantIdOf(claims)
+  const grant = await findLiveGrant(read, grantId)
+  return grant && !hasExpiredEarly(claims, grant) ? grantId : undefined
 }
 
 /**

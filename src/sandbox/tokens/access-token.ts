@@ -63,6 +63,11 @@ export function generationOf({ jti }: AccessTokenClaims): number {
   return Number(/_(\d+)$/.exec(jti)?.[1] ?? 0)
 }
 
+/** Whether the laboratory has made this access token expire early. `grant`: the grant to which the token belongs. */
+export function hasExpiredEarly(claims: AccessTokenClaims, grant: { expiredGeneration: number | null }): boolean {
+  return generationOf(claims) <= (grant.expiredGeneration ?? -1)
+}
+
 function claimsOf({ issuer, userId, clientId, now }: AccessTokenOrder, lifetime: number) {
   const iat = Math.floor(now.getTime() / 1000)
   return { iss: issuer, sub: userId, aud: clientId, client_id: clientId, iat, exp: iat + lifetime }

@@ -5,7 +5,7 @@ import type { Services } from '../services.ts'
 import { findAppAccessToken } from '../store/app-access-tokens.ts'
 import { findLiveGrant } from '../store/grants.ts'
 import { isId } from '../values/is-id.ts'
-import { type AccessTokenClaims, generationOf, grantIdOf, readAccessToken } from './access-token.ts'
+import { type AccessTokenClaims, grantIdOf, hasExpiredEarly, readAccessToken } from './access-token.ts'
 
 /**
  * The three kinds of access tokens: a token from the portal's own page, a token that a client received at a login, and
@@ -98,5 +98,5 @@ async function findFault(
   }
   const grant = type === 'User' ? await findLiveGrant(store.read, grantIdOf(claims)) : undefined
   if (grant?.userId !== sub || (grant.clientId ?? addresses.portalUrl) !== aud) return 'token-revoked'
-  return generationOf(claims) <= (grant.expiredGeneration ?? -1) ? 'token-expired' : undefined
+  return hasExpiredEarly(claims, grant) ? 'token-expired' : undefined
 }

@@ -50,9 +50,7 @@ export async function openStage(
     ]),
     patienceMs: 12_000,
   }
-  const otherSettings = { ...settings, portalPort: 0, apiPort: 0, labPort: 0 }
-  const platform = await startPlatform(otherSettings)
-  const { clientId, clientSecret } = platform
+  const platform = await startPlatform({ ...settings, portalPort: 0, apiPort: 0, labPort: 0 })
   const clientSettings = {
     publicUrl: client,
     loginUrl: platform.portalUrl,
@@ -106,7 +104,6 @@ export async function openStage(
         chromium: isForBrowser ? await (shareChromium ?? startChromium)() : undefined,
         clientProcess: { ...printed, isRunning: () => true, unexpectedEnds: () => [], restart, stop },
         isAnswering: async () => servers.every(server => server.listening),
-        startOtherPlatform: () => startPlatform({ ...otherSettings, clientId, clientSecret }),
       })
     } finally {
       await stop()

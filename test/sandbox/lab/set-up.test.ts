@@ -193,7 +193,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `if the laboratory lets an access token expire, the API refuses the token like any expired token, and the refresh token of the login stays valid (${database.name})`,
+    `if the laboratory lets an access token expire, the API refuses the token like any expired token, and the refresh token of the login stays valid, even if a client revokes the access token (${database.name})`,
     async t => {
       const { sandbox, lab } = await start(t)
       const all = await makeAll(sandbox, lab)
@@ -204,6 +204,13 @@ for (const database of await openDatabases(t)) {
       t.match([answer.statusCode, answer.headers['www-authenticate']], [401, /error="invalid_token"/])
       t.equal(lastReason(sandbox), 'token-expired')
       t.ok(await isAccepted(sandbox, other.tokens.access_token), 'the token of another login must stay valid')
+      const revocation = new URLSearchParams({ ...all.credentials, token: first })
+      await sandbox.portal.inject({
+        method: 'POST',
+        url: '/api/revokeToken',
+        headers: { 'content-type': 'application/x-www-form-urlencoded' },
+        payload: `${revocation}`,
+      })
       const renewed = (await renew(sandbox, all)).json()
       t.ok(await isAccepted(sandbox, renewed.access_token), 'a token that was issued at the same time must stay valid')
       t.notOk(await isAccepted(sandbox, first))

@@ -1,19 +1,22 @@
 // Checks how the client uses the portal's metadata document (RFC 8414). A client may ignore the document. A client that
 // reads it must also work without it, and must not trust the addresses in it.
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
-import { type CheckDefinition, NotApplicable, ReportedElsewhere, Undecided } from '../../check.ts'
+import { type CheckDefinition, Failed, NotApplicable, ReportedElsewhere, Undecided } from '../../check.ts'
 import { type CheckContext, readStart, type Start } from '../../context.ts'
 import { describePage, expect, fail, waitedMs } from '../../findings.ts'
 import { beginLogin, followCallback, requireExchange } from '../../steps/callback.ts'
-import { atOtherPlatform } from '../../steps/other-platform.ts'
 import { requestAtTrap } from '../../steps/redirect-trap.ts'
-import { revocationSeconds, untilRevoked } from '../../steps/revocations.ts'
+import { atOtherPlatform, canMove } from '../../steps/restarts.ts'
+import { revocationSeconds, revokes, untilRevoked } from '../../steps/revocations.ts'
 import { endToken } from '../../steps/sessions.ts'
 import { signOut } from '../../steps/sign-out.ts'
 import { fieldsOf } from '../../tokens.ts'
 
-/** The client still uses a document from an earlier start, so the check cannot judge what the client does without it. */
-class MetadataKept extends NotApplicable {}
+/**
+ * The client may use a document that it kept from an earlier start. The check can then judge the client only with a
+ * portal that the client does not know.
+ */
+class MayHaveKeptMetadata extends NotApplicable {}
 
 /** How long a check waits for the restarted client to answer while the metadata has a fault. */
 const startMs = 8000
@@ -91,7 +94,7 @@ async function expectMet(context: CheckContext, isMet: () => boolean): Promise<v
   // connection.
   if (!isMet()) await context.platform.settle(2500)
   if (!isMet())
-    throw new MetadataKept(
+    throw new MayHaveKeptMetadata(
       'the client does not ask for metadata when it starts or when a login begins. It may have kept the document from an earlier start. If the document is in a file, let the --start command delete this file',
     )
 }
@@ -102,14 +105,6 @@ async function expectLogin(context: CheckContext, message: string): Promise<void
   const page = await context.signIn(browser)
   if (!context.settings.page) return
   expect(await context.isSignedIn(browser), `${message} The login ended with ${describePage(page)}.`, page)
-}
-
-/** Returns whether the client revokes a token when a visitor signs out. Waits at most `seconds` for the revocation. */
-async function revokes(context: CheckContext, seconds?: number): Promise<boolean> {
-  const before = context.arrived('revoke').length
-  const { browser, page } = await context.signedIn()
-  await signOut(context, browser, page)
-  return untilRevoked(context, () => context.arrived('revoke').length > before, seconds)
 }
 
 /** Begins a login. Returns whether it has PKCE. */
@@ -126,7 +121,7 @@ async function failUnlessUsedAnyway(context: CheckContext, what: string): Promis
   const isUsedAnyway = await usesPkce(context)
   await context.dropFaults()
   if (isUsedAnyway)
-    throw new MetadataKept(
+    throw new MayHaveKeptMetadata(
       'the client also uses PKCE if the metadata is missing. It still uses the last valid metadata, or it needs no metadata',
     )
   fail(`The client uses PKCE because of ${what}.`)
@@ -329,7 +324,7 @@ const others: CheckDefinition[] = [
       } while (!isRead() && !later.some(hasPkce) && performance.now() < last)
       if (isRead()) return
       if (later.some(hasPkce))
-        throw new MetadataKept(
+        throw new MayHaveKeptMetadata(
           'the logins have PKCE although the client could not read the metadata. It still uses the last valid metadata, or it needs no metadata',
         )
       fail(
@@ -373,7 +368,7 @@ const others: CheckDefinition[] = [
       if (!isRevoked) return
       await startUnder(context, 'metadata-404')
       if (await revokes(context))
-        throw new MetadataKept(
+        throw new MayHaveKeptMetadata(
           'the client also revokes tokens if the metadata is missing. It still uses the last valid metadata, or it needs no metadata',
         )
       fail('The client revokes tokens because of a document with the issuer https://portal.example.')
@@ -439,7 +434,9 @@ async function expectNotRemembered(context: CheckContext): Promise<void> {
   const { url } = await context.startLogin(context.browser())
   await context.dropFaults()
   if (!url.searchParams.has('code_challenge'))
-    throw new MetadataKept('the client still uses the last valid metadata, which it has kept from an earlier start')
+    throw new MayHaveKeptMetadata(
+      'the client still uses the last valid metadata, which it has kept from an earlier start',
+    )
 }
 
 /**
@@ -888,34 +885,52 @@ const definitions: CheckDefinition[] = [
 ]
 
 /**
- * A client can keep the document across restarts, for example in a database. It then does not ask for the document
- * again, or it uses the kept document when the portal sends none. The check therefore runs a second time, with a portal
- * at an address for which the client cannot have kept a document.
+ * If the client may use a document from an earlier start, the check runs again with another portal. The client cannot
+ * have kept a document of this portal.
  */
 function withUnknownPortal({ run, ...check }: CheckDefinition): CheckDefinition {
   return {
     ...check,
     async run(context) {
       await needsMetadata(context)
-      let kept: unknown
+      let first: MayHaveKeptMetadata
       try {
         return await run(context)
       } catch (error) {
-        if (!(error instanceof MetadataKept) || !context.startOtherPlatform) throw error
-        kept = error
+        if (!(error instanceof MayHaveKeptMetadata) || !canMove(context.settings)) throw error
+        first = error
       }
+      let failure: Failed | undefined
       await atOtherPlatform(context, async other => {
         try {
           await run(other)
         } catch (error) {
-          // Without this request, the client may still use the kept document, or the old address of the portal. A
-          // request without an answer is recorded only when the client closes the connection.
+          // A request without an answer is recorded only when the client closes the connection.
           await other.platform.settle(2500)
-          throw other.platform.steps.some(isMetadata) ? error : kept
+          const isAsked = other.platform.steps.some(isMetadata)
+          if (!(error instanceof Failed) || !isAsked) throw first
+          failure = error
         }
       })
+      // A client that does not use the new addresses fails even without a fault.
+      if (failure) throw (await worksAtOtherPlatform(context)) ? failure : first
     },
   }
+}
+
+/** Whether a plain login works with another portal that sends correct metadata. */
+async function worksAtOtherPlatform(context: CheckContext): Promise<boolean> {
+  let isWorking = false
+  await atOtherPlatform(context, async other => {
+    await other.clientProcess!.restart()
+    try {
+      await (other.settings.page ? other.signedIn() : requireExchange(other))
+      isWorking = true
+    } catch (error) {
+      if (!(error instanceof Failed) && !(error instanceof Undecided)) throw error
+    }
+  })
+  return isWorking
 }
 
 export const metadata = definitions.map(check => (check.restartsClient ? withUnknownPortal(check) : check))

@@ -67,9 +67,10 @@ export const headRequests: CheckDefinition[] = [
     fix: 'For pages of visitors, answer HEAD with 405 before the code that reads the session runs.',
     needs: ['page'],
     async run(context) {
+      // Finds the names in another session, because this may use up the refresh token of the session. Other cookies may
+      // change, for example a cookie for form tokens.
+      const sessionCookies = await sessionCookieNames(context, (await context.signedIn()).browser)
       const { browser, person } = await context.signedIn()
-      // Another cookie, such as the token of a form, does no harm.
-      const sessionCookies = await sessionCookieNames(context, browser)
       await context.platform.endAccessTokens(person)
       const { page, create } = context.settings
       for (const path of [page, create].filter(one => one !== '')) {

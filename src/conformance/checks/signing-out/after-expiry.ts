@@ -14,15 +14,15 @@ const needs: CheckDefinition['needs'] = ['logout', 'page']
 /**
  * Signs out after the access token has expired, with the form of a page that was opened before. The faults in `faults`
  * apply during the sign-out. If there are no faults and the client refuses the sign-out, `judgeRefusal` can first judge
- * the refusal, and then the check ends. Also returns the access tokens that have expired.
+ * the refusal, and then the check ends. `expiredTokens`: the access tokens that had expired before the sign-out.
  */
 async function signOutAfterExpiry(
   context: CheckContext,
   faults: [name: string, options?: Record<string, unknown>][] = [],
   judgeRefusal: (refused: { browser: Browser; page: Page }) => Promise<void> = async () => {},
-): Promise<{ browser: Browser; copy: Browser; page: Page; expired: unknown[] }> {
+): Promise<{ browser: Browser; copy: Browser; page: Page; expiredTokens: unknown[] }> {
   const { browser, send } = await openExpired(context)
-  const expired = context.arrived().map(step => tokensOf(step)?.access_token)
+  const expiredTokens = context.arrived().flatMap(step => tokensOf(step)?.access_token ?? [])
   for (const [name, options = {}] of faults) await context.order(name, { times: 'always', options })
   const copy = browser.copy()
   const page = await send()
@@ -32,7 +32,7 @@ async function signOutAfterExpiry(
       `When the access token had expired, the client answered the sign-out with ${describePage(page)}.`,
     )
   }
-  return { browser, copy, page, expired }
+  return { browser, copy, page, expiredTokens }
 }
 
 /** Ends the check if the client does not renew a session after the access token has expired. */
@@ -51,10 +51,10 @@ export const afterExpiry: CheckDefinition[] = [
     fix: 'At sign-out, read the refresh token from its own cookie or from the server, even if the access token or the session cookie has expired. Then revoke the refresh token.',
     needs,
     async run(context) {
-      const { copy, page, expired } = await signOutAfterExpiry(context)
+      const { copy, page, expiredTokens } = await signOutAfterExpiry(context)
       // The portal ignores the revocation of an expired access token.
-      const isUseful = (token: unknown) => !expired.includes(token)
-      if (await untilRevoked(context, () => revokedTokens(context).some(isUseful))) return
+      const revokesOther = () => revokedTokens(context).some(token => !expiredTokens.includes(token))
+      if (await untilRevoked(context, revokesOther)) return
       const what =
         revokedTokens(context).length > 0 ? 'revoked only the expired access token' : 'did not revoke a token'
       const isCopySignedIn = await context.isSignedIn(copy)

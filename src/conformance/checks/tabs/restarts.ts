@@ -7,6 +7,7 @@ import { otherLoopback } from '../../other-site.ts'
 import { beginLogin, followCallback, requireExchange } from '../../steps/callback.ts'
 import { created, openCreateForm, openFormIn, submitCreate } from '../../steps/create-form.ts'
 import { isCall } from '../../steps/renewals.ts'
+import { withOtherSettings } from '../../steps/restarts.ts'
 import { visitPage } from '../../steps/sessions.ts'
 import { fieldsOf } from '../../tokens.ts'
 
@@ -18,17 +19,6 @@ async function requireLoginAfterRestart(context: CheckContext): Promise<void> {
   await followCallback(context, browser, callback)
   if ((await context.codeExchanges()).length === known)
     throw new NotApplicable('an unfinished login does not survive a restart')
-}
-
-/** Calls `test`, which restarts the client with other settings. Then restarts the client with its own settings. */
-async function withOtherSettings({ clientProcess }: CheckContext, test: () => Promise<void>): Promise<void> {
-  clientProcess!.isStale = true
-  try {
-    await test()
-  } finally {
-    await clientProcess!.restart()
-    clientProcess!.isStale = false
-  }
 }
 
 /** Begins a login in a new browser. Returns the address outside of the client to which the client redirects. */

@@ -1,0 +1,51 @@
+// Restarts the client with other settings, for example with the addresses of another platform.
+import { type CheckContext, createContext } from '../context.ts'
+import type { Settings } from '../settings.ts'
+
+/** Calls `test`, which restarts the client with other settings. Then restarts the client with its own settings. */
+export async function withOtherSettings({ clientProcess }: CheckContext, test: () => Promise<void>): Promise<void> {
+  clientProcess!.isStale = true
+  try {
+    await test()
+  } finally {
+    await clientProcess!.restart()
+    clientProcess!.isStale = false
+  }
+}
+
+/**
+ * Whether the client can use a platform at other addresses. If the command names the address of the portal or the API,
+ * for example as the name of a container, the client may reach no other address.
+ */
+export function canMove({ portalUrl, apiUrl }: Settings): boolean {
+  return portalUrl === undefined && apiUrl === undefined
+}
+
+/**
+ * Starts a platform at other addresses, with the same client, and calls `run` with a context for this platform. In this
+ * context, a restart gives the client the other addresses, so `run` must begin with a restart. Afterwards, the client
+ * runs again with its own settings.
+ */
+export async function atOtherPlatform(
+  context: CheckContext,
+  run: (context: CheckContext) => Promise<void>,
+): Promise<void> {
+  const { settings, clientProcess } = context
+  const { clientId, clientSecret } = context.platform
+  const { startPlatform } = await import('../platform.ts')
+  const platform = await startPlatform({ ...settings, clientId, clientSecret, portalPort: 0, apiPort: 0, labPort: 0 })
+  const addresses = { LOGIN_URL: platform.portalUrl, API_URL: platform.apiUrl }
+  const other = createContext({
+    settings,
+    platform,
+    clientProcess: { ...clientProcess!, restart: changed => clientProcess!.restart({ ...addresses, ...changed }) },
+    isAlone: true,
+  })
+  context.include(other)
+  try {
+    await withOtherSettings(context, () => run(other))
+  } finally {
+    await other.end()
+    await platform.close()
+  }
+}
