@@ -731,6 +731,24 @@ t.test(
 )
 
 t.test(
+  'if a client keeps the metadata of each portal across restarts, and has a fixed address of the API, no check fails',
+  async t => {
+    const keeping = keepingDocuments()
+    let apiUrl: string | undefined
+    const fixed: Partial<Behaviour> = {
+      ...keeping,
+      aroundRequest(visit, next) {
+        apiUrl ??= visit.settings.apiUrl
+        visit.settings = { ...visit.settings, apiUrl }
+        return keeping.aroundRequest!(visit, next)
+      },
+    }
+    const { 'metadata-404': result } = await judge(fixed, 'metadata-404')
+    t.match(result, { verdict: 'not applicable', reason: 'kept the document from an earlier start' })
+  },
+)
+
+t.test(
   'if a client keeps the metadata across restarts and never asks again, the check `metadata-no-sign-out-link` does not apply',
   async t => {
     let kept: unknown
