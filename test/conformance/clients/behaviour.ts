@@ -515,6 +515,8 @@ export const correct = {
 
   // ---- What is printed
   logLine: ({ method, url }: Visit, status: number): string => JSON.stringify({ method, path: url.pathname, status }),
+  /** `request`: what arrived of a request that the HTTP parser refuses. */
+  logUnreadable: (_settings: Settings, _request: string): void => {},
   logMessage: (visit: Visit, message: string): void => visit.settings.print(JSON.stringify({ message })),
   onCrash: (_error: unknown, response: ServerResponse): void => void response.destroy(),
 }

@@ -48,7 +48,8 @@ export function buildClient(settings: Settings, behaviour: Behaviour = correct):
   if (behaviour.ignoresExpectations)
     server.on('checkExpectation', (request, response) => server.emit('request', request, response))
   // The answer to a request that the HTTP parser refuses.
-  server.on('clientError', (error, socket) => {
+  server.on('clientError', (error: Error & { rawPacket?: Buffer }, socket) => {
+    behaviour.logUnreadable(settings, `${error.rawPacket}`)
     if (!socket.writable) behaviour.onLost(server)
     if (!socket.writable) return void socket.destroy()
     const headers = { connection: 'close', 'content-length': '0', ...behaviour.parserHeaders(error) }

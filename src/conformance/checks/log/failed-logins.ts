@@ -1,12 +1,17 @@
 // Checks what the client prints when a login fails, and when a visitor changes an application.
 import { type CheckDefinition, NotApplicable } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
+import { sendBytes } from '../../raw-connection.ts'
 import { isWrite, openEditForm, openWithApplication } from '../../steps/application-pages.ts'
 import { credentialsOf } from '../../steps/applications.ts'
-import { beginLogin, followCallback } from '../../steps/callback.ts'
+import { beginLogin, cookieHeader, followCallback } from '../../steps/callback.ts'
 import { textFieldsOf } from '../../steps/create-form.ts'
 import { openForms, sendAgain } from '../../steps/every-form.ts'
+import { requestText } from '../../steps/raw.ts'
 import { expectUnprinted } from '../../steps/unprinted.ts'
+
+/** Longer than most servers allow for all headers of a request. */
+const longHeader = 'x'.repeat(200_000)
 
 const wrongState = 'Wrong-state-of-conformance-4719'
 
@@ -76,6 +81,31 @@ export const failedLogins: CheckDefinition[] = [
         const states = await fail(context)
         await context.dropFaults()
         await expectUnprinted(context, 'the state', states)
+      }
+    },
+  },
+  {
+    id: 'log-unreadable-callback',
+    title:
+      'If the server of the client cannot read the headers of a callback, it prints neither the code nor the state',
+    rule: 'LG-01',
+    why: 'With many cookies, the headers of a callback can be longer than a server allows. Some servers then print the first line of the request, with a code and a state that are still valid.',
+    fix: 'Change the error log of the server, so that it does not contain the first line of a request that the server cannot read.',
+    needs: ['process'],
+    async run(context) {
+      const headers: Record<string, string>[] = [
+        { 'x-long': longHeader },
+        { 'content-length': 'not-a-number' },
+        { 'not a header': 'x' },
+      ]
+      for (const header of headers) {
+        const { browser, start, callback } = await beginLogin(context)
+        const path = callback.pathname + callback.search
+        const cookie = cookieHeader(context, browser, path)
+        const head = requestText(context, 'GET', path, { headers: { cookie, ...header } })
+        await sendBytes(context.settings.client, { head })
+        await expectUnprinted(context, 'the code', [callback.searchParams.get('code') ?? ''])
+        await expectUnprinted(context, 'the state', [start.state])
       }
     },
   },

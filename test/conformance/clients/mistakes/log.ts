@@ -35,6 +35,9 @@ export const log: Mistake[] = [
     'log-state',
     ({ url, query }) => `${url.pathname} state=${query.get('state')} code=${query.get('code')}`,
   ),
+  mistake('unreadable-requests-printed', 'log-unreadable-callback', {
+    logUnreadable: (settings, request) => settings.print(`cannot read ${request.split('\r\n')[0]}`),
+  }),
   printed(
     'settings-printed',
     'log-client-secret',
