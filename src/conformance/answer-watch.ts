@@ -4,6 +4,7 @@ import type { HttpExchange } from './browser/browser.ts'
 import { readReferrerPolicy } from './browser/referrer.ts'
 import { bodyOf, headerOf, headersOf, isRedirect, setCookiesOf, statusOf } from './findings.ts'
 import { describeHttpExchange } from './report/describe.ts'
+import { isAtOrigin, namesAddress } from './steps/addresses.ts'
 import { whyKept } from './steps/caching.ts'
 import { isNotFramed } from './steps/frames.ts'
 import { namesVersion, saysInside, showsInside } from './steps/page-content.ts'
@@ -130,7 +131,7 @@ export function watchAnswers(known: Known) {
     if (statusOf(exchange) === 405 && isUsual && headerOf(exchange, 'allow') === undefined)
       add('no allow', exchange, 'has no Allow header')
     if (warning.test(body)) add('inside', exchange, 'shows a PHP warning')
-    if (statusOf(exchange) >= 400 && (body.includes(known.apiUrl) || showsInside(exchange)))
+    if (statusOf(exchange) >= 400 && (namesAddress(body, known.apiUrl) || showsInside(exchange)))
       add('inside', exchange, 'shows the address of the API, a stack trace or a network error')
     const isData = nameOfVisitor.test(body) || (body.match(uuid) ?? []).some(id => known.groupIds.has(id))
     const control = headerOf(exchange, 'cache-control')
@@ -170,7 +171,7 @@ export function watchAnswers(known: Known) {
     const addresses = [location, ...links.map(([, address = '']) => address)]
     for (const { name, value } of secrets) {
       // An address at the portal contains the state, and some clients use the state as the value of a cookie.
-      const isNamed = addresses.some(one => one.includes(value) && !one.startsWith(known.portalUrl))
+      const isNamed = addresses.some(one => one.includes(value) && !isAtOrigin(one, known.portalUrl))
       if (isNamed) add('cookie in address', exchange, `contains the value of the cookie ${name} in an address`, name)
     }
   }

@@ -1,7 +1,7 @@
 // Tests the functions that compare and build addresses of the client.
 import t from 'tap'
 import { readDocument } from '../../src/conformance/browser/page.ts'
-import { formLeadsTo, leadsTo, withQuery } from '../../src/conformance/steps/addresses.ts'
+import { formLeadsTo, isAtOrigin, leadsTo, namesAddress, withQuery } from '../../src/conformance/steps/addresses.ts'
 
 t.test('an address leads to a path if it has the path and all its parameters', async t => {
   const wanted = 'http://localhost:3000/index.php?action=login'
@@ -39,4 +39,24 @@ t.test('parameters are added to a path with or without a query', async t => {
   t.equal(withQuery('/login', { returnTo: '/a b' }), '/login?returnTo=%2Fa+b')
   t.equal(withQuery('/index.php?action=login', { returnTo: '/' }), '/index.php?action=login&returnTo=%2F')
   t.equal(withQuery('/login', 'x=%0d%0a'), '/login?x=%0d%0a')
+})
+
+t.test('an address with a longer port or host is not at the origin', async t => {
+  const origin = 'http://127.0.0.1:4621'
+  t.ok(isAtOrigin(`${origin}/apps/v1?limit=1`, origin))
+  for (const address of ['http://127.0.0.1:46213/', 'http://127.0.0.1:4621.evil.example/', '/apps/v1', undefined])
+    t.notOk(isAtOrigin(address, origin), `${address}`)
+})
+
+t.test('a text names an address only if the address is not the beginning of a longer one', async t => {
+  const address = 'http://127.0.0.1:4621'
+  for (const text of [
+    address,
+    `fetch(${address}/apps/v1) failed`,
+    `No answer from ${address}.`,
+    `${address}0 ${address}`,
+  ])
+    t.ok(namesAddress(text, address), text)
+  for (const text of ['', `${address}3/typed`, `${address}.evil.example`, `${address}-a`])
+    t.notOk(namesAddress(text, address), text)
 })

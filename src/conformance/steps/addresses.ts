@@ -24,3 +24,19 @@ export function withQuery(path: string, query: string | Record<string, string> |
   const text = typeof query === 'string' ? query : `${new URLSearchParams(query)}`
   return `${path}${path.includes('?') ? '&' : '?'}${text}`
 }
+
+/**
+ * Whether this is an address at the origin. Comparing only the first characters would also accept another port:
+ * `http://localhost:30001` begins with `http://localhost:3000`.
+ */
+export function isAtOrigin(address: string | undefined, origin: string): boolean {
+  return URL.parse(address ?? '')?.origin === origin
+}
+
+/** Whether the text contains the address. A longer host, port or path is another address. */
+export function namesAddress(text: string, address: string): boolean {
+  return text
+    .split(address)
+    .slice(1)
+    .some(rest => !/^[.-]?\w/.test(rest))
+}

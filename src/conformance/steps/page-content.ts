@@ -4,6 +4,7 @@ import { attribute, type Element, parsePage, rawTextOf, textsIn } from '../brows
 import { isHtml } from '../browser/page.ts'
 import { Undecided } from '../check.ts'
 import { describePage } from '../findings.ts'
+import { namesAddress } from './addresses.ts'
 
 type Answer = HttpExchange | Page
 
@@ -212,7 +213,7 @@ export function namesVersion(name: string, value: string): boolean {
 
 /** Whether a header contains the address of the API, a stack trace, the name of a source file or a network error. */
 export function saysInside(value: string, apiUrl: string): boolean {
-  return value.includes(apiUrl) || inside.some(pattern => pattern.test(value))
+  return namesAddress(value, apiUrl) || inside.some(pattern => pattern.test(value))
 }
 
 /** Whether the answer shows a stack trace, the name of a source file or a network error. */

@@ -6,7 +6,7 @@ import type { CheckContext } from '../context.ts'
 import { expect, isCallFor } from '../findings.ts'
 import type { Person } from '../platform.ts'
 import { tokensIssuedIn } from '../tokens.ts'
-import { leadsTo } from './addresses.ts'
+import { isAtOrigin, leadsTo } from './addresses.ts'
 import { chooseGroup } from './create-form.ts'
 
 export interface Visitor {
@@ -27,7 +27,7 @@ export async function signInWithChromium(context: CheckContext): Promise<Visitor
   await window.goTo(context.url(login))
   const form = window.page.locator('form[action="/sign-in"]')
   const password = form.locator('input[name=password]')
-  const isThere = window.page.url().startsWith(context.platform.portalUrl) && (await password.count()) === 1
+  const isThere = isAtOrigin(window.page.url(), context.platform.portalUrl) && (await password.count()) === 1
   expect(isThere, `${login} did not lead to the portal's sign-in page, but to ${placeOf(window)}.`)
   await form.locator('input[name=email]').fill(person.email)
   await password.fill(person.password)
@@ -64,7 +64,7 @@ export async function isServed(
   const calls = await callsSince(context, person, before)
   const isAtPortal = window.asked
     .slice(askedBefore)
-    .some(({ url, isPage }) => isPage && url.startsWith(context.platform.portalUrl))
+    .some(({ url, isPage }) => isPage && isAtOrigin(url, context.platform.portalUrl))
   return calls > 0 && !isAtPortal
 }
 

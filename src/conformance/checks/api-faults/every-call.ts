@@ -5,6 +5,7 @@ import type { Browser, Page } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable, passNotApplicable, ReportedElsewhere, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect, expectWithFix, fail } from '../../findings.ts'
+import { namesAddress } from '../../steps/addresses.ts'
 import {
   type ApplicationForm,
   isWrite,
@@ -889,7 +890,7 @@ export const everyCallRows: CheckDefinition[] = [
         for (const failure of ['reset', '503'])
           pages.push(...((await meet(context, place, failure).catch(passNotApplicable))?.pages ?? []))
       for (const page of pages.filter(({ status }) => status >= 400))
-        for (const hint of hints) expect(!page.body.includes(hint), `The page shows ${hint}.`, page)
+        for (const hint of hints) expect(!namesAddress(page.body, hint), `The page shows ${hint}.`, page)
     },
   },
   {

@@ -5,6 +5,7 @@ import { type CheckDefinition, NotApplicable, ReportedElsewhere, Undecided } fro
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect, expectSignedIn, fail, setCookiesOf, statusOf } from '../../findings.ts'
 import type { RuleId } from '../../rules/rules.ts'
+import { isAtOrigin } from '../../steps/addresses.ts'
 import {
   beginLogin,
   cookieHeader,
@@ -189,7 +190,7 @@ export const callbackParameters: CheckDefinition[] = [
         const page = await expectRefused(context, browser, callback)
         expect(page.status !== 0 && page.status < 500, `The callback was answered with ${describePage(page)}.`, page)
         expect(
-          !page.url.startsWith(context.platform.portalUrl),
+          !isAtOrigin(page.url, context.platform.portalUrl),
           'The client sent the browser to the portal again.',
           page,
         )

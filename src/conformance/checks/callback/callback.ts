@@ -15,7 +15,7 @@ import {
   headerOf,
   setCookiesOf,
 } from '../../findings.ts'
-import { withQuery } from '../../steps/addresses.ts'
+import { isAtOrigin, withQuery } from '../../steps/addresses.ts'
 import {
   beginLogin,
   cookieHeader,
@@ -201,7 +201,7 @@ export const callback: CheckDefinition[] = [
       const landed = await context.signIn(browser)
       for (const exchange of [...trail, ...landed.trail]) {
         const { request } = exchange
-        if (!request.url.startsWith(context.settings.client)) continue
+        if (!isAtOrigin(request.url, context.settings.client)) continue
         const cookies = cookiesOf([exchange]).flatMap(({ cookie }) => wordsIn(cookie.value))
         const texts = [bodyOf(exchange), headerOf(exchange, 'location') ?? '', ...cookies]
         const isLeaked = texts.some(text => spellings.some(spelling => text.includes(spelling)))
@@ -395,7 +395,7 @@ export const callback: CheckDefinition[] = [
       const browser = context.browser()
       const start = await context.startLogin(browser)
       const cancelUrl = start.url.searchParams.get('cancel_url') ?? ''
-      if (!cancelUrl.startsWith(context.settings.client))
+      if (!isAtOrigin(cancelUrl, context.settings.client))
         throw new Undecided('cancel_url is not an address of the client.')
       const there = new URL(cancelUrl)
       there.searchParams.set('error', 'access_denied')
@@ -579,10 +579,10 @@ async function expectLandsSignedIn(context: CheckContext, browser: Browser, call
       .slice(known)
       .some(step => step.about.userId === person.id && step.listener === 'api')
   const isThere =
-    landed.url.startsWith(context.settings.client) &&
+    isAtOrigin(landed.url, context.settings.client) &&
     new URL(landed.url).pathname === new URL(context.url(context.settings.page)).pathname
   expect(
-    !landed.url.startsWith(context.platform.portalUrl),
+    !isAtOrigin(landed.url, context.platform.portalUrl),
     'After the login, the browser is at the portal again.',
     landed,
   )

@@ -4,7 +4,7 @@ import type { HttpExchange, Page } from '../../browser/browser.ts'
 import { type CheckDefinition, Undecided } from '../../check.ts'
 import { readStart } from '../../context.ts'
 import { expect, fail, headerOf, setCookiesOf } from '../../findings.ts'
-import { withQuery } from '../../steps/addresses.ts'
+import { isAtOrigin, withQuery } from '../../steps/addresses.ts'
 import { beginLogin, cookieHeader, errorCallback, followCallback, navigationHeaders } from '../../steps/callback.ts'
 import { addressOn, leadsToScript, runsScript } from '../../steps/page-content.ts'
 import { returnNames } from '../../steps/return-names.ts'
@@ -112,7 +112,7 @@ export const hostileValues: CheckDefinition[] = [
         for (const name of [...names, 'redirect_uri']) failed.searchParams.set(name, value)
         expectHere(await followCallback(context, other.browser, failed, { stopAt: isEvil }), 'a callback with an error')
         const cancelUrl = start.url.searchParams.get('cancel_url') ?? ''
-        if (!cancelUrl.startsWith(context.settings.client)) continue
+        if (!isAtOrigin(cancelUrl, context.settings.client)) continue
         const cancelled = new URL(cancelUrl)
         for (const name of [...names, 'redirect_uri']) cancelled.searchParams.set(name, value)
         const page = await followCallback(context, browser, cancelled, { stopAt: isEvil })

@@ -4,6 +4,7 @@ import type { Browser } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable, ReportedElsewhere, Undecided } from '../../check.ts'
 import { type CheckContext, readStart, type Start } from '../../context.ts'
 import { describePage, expect, headerOf } from '../../findings.ts'
+import { isAtOrigin } from '../../steps/addresses.ts'
 import {
   beginLogin,
   cookieHeader,
@@ -170,7 +171,7 @@ export const refused: CheckDefinition[] = [
       const { browser, start, callback } = await beginLogin(context)
       const answers = [(await followCallback(context, browser, callback)).trail[0]!]
       const cancelled = start.url.searchParams.get('cancel_url') ?? ''
-      if (cancelled.startsWith(context.settings.client))
+      if (isAtOrigin(cancelled, context.settings.client))
         answers.push((await followCallback(context, context.browser(), cancelled)).trail[0]!)
       for (const answer of answers) {
         const { response } = answer
@@ -244,7 +245,7 @@ export const refused: CheckDefinition[] = [
       const { browser } = await context.signedIn()
       const { url } = await context.startLogin(context.browser())
       const address = url.searchParams.get('cancel_url') ?? ''
-      if (!address.startsWith(context.settings.client))
+      if (!isAtOrigin(address, context.settings.client))
         throw new Undecided('cancel_url is not an address of the client.')
       const withError = new URL(address)
       withError.searchParams.set('error', 'access_denied')

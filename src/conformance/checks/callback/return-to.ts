@@ -4,7 +4,7 @@ import { encodeForm } from '../../browser/encode-form.ts'
 import { type CheckDefinition, NotApplicable, passNotApplicable, ReportedElsewhere, Undecided } from '../../check.ts'
 import { type CheckContext, readStart, type Start, startIn } from '../../context.ts'
 import { describePage, expect, expectSignedIn, expectWithFix, headerOf, statusOf } from '../../findings.ts'
-import { formLeadsTo, leadsTo, withQuery } from '../../steps/addresses.ts'
+import { formLeadsTo, isAtOrigin, leadsTo, withQuery } from '../../steps/addresses.ts'
 import {
   beginLogin,
   cookieHeader,
@@ -157,7 +157,7 @@ async function decline(
   query: Record<string, string>,
 ): Promise<Page> {
   const address = url.searchParams.get('cancel_url') ?? ''
-  if (!address.startsWith(context.settings.client)) throw new Undecided('cancel_url is not an address of the client.')
+  if (!isAtOrigin(address, context.settings.client)) throw new Undecided('cancel_url is not an address of the client.')
   const cancelled = new URL(address)
   for (const [name, value] of Object.entries(query)) cancelled.searchParams.set(name, value)
   const page = await followCallback(context, browser, cancelled)
@@ -543,7 +543,7 @@ export const returnTo: CheckDefinition[] = [
       for (const path of paths) {
         const browser = context.browser()
         const begun = await browser.visit(client + path, context.beforeLeaving)
-        if (!begun.stoppedAt?.startsWith(context.platform.portalUrl)) {
+        if (!isAtOrigin(begun.stoppedAt, context.platform.portalUrl)) {
           expectAtHome(context, begun)
           continue
         }
@@ -600,7 +600,7 @@ async function finish(
  * count as another site.
  */
 function expectAtHome({ platform }: CheckContext, page: Page): void {
-  const isPortal = page.stoppedAt?.startsWith(platform.portalUrl)
+  const isPortal = isAtOrigin(page.stoppedAt, platform.portalUrl)
   expect(!page.stoppedAt || isPortal, `The client sent the browser to another site: ${page.stoppedAt}.`, page)
   const address = addressOn(page, evil)
   expect(!address, `The page leads to another site: ${address}.`, page)

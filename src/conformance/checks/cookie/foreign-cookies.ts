@@ -3,6 +3,7 @@
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import { type CheckContext, readStart } from '../../context.ts'
 import { describePage, expect, fail, setCookiesOf, statusOf } from '../../findings.ts'
+import { isAtOrigin } from '../../steps/addresses.ts'
 import { beginLogin, cookieHeader, followCallback, navigationHeaders, typedAddress } from '../../steps/callback.ts'
 import { ownCookies, plant, routeIn, sessionOf, visitPage } from '../../steps/sessions.ts'
 import { cookiesOf, readSetCookie } from '../../steps/set-cookies.ts'
@@ -203,7 +204,7 @@ export const foreignCookies: CheckDefinition[] = [
           context.settings.login,
           '/',
           ...(create ? [create] : []),
-          ...(cancelUrl.startsWith(context.settings.client) ? [cancelUrl] : []),
+          ...(isAtOrigin(cancelUrl, context.settings.client) ? [cancelUrl] : []),
           callback.href,
         ]
         for (const path of paths) {

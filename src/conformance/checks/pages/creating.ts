@@ -7,7 +7,7 @@ import type { Form } from '../../browser/form.ts'
 import { type Check, type CheckDefinition, NotApplicable, ReportedElsewhere, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { bodyOf, describePage, expect, expectServed, expectWithFix, fail, setCookiesOf } from '../../findings.ts'
-import { leadsTo } from '../../steps/addresses.ts'
+import { isAtOrigin, leadsTo } from '../../steps/addresses.ts'
 import { filledFields, ownForm, sendForm } from '../../steps/application-pages.ts'
 import { cookieHeader, followCallback, typedAddress } from '../../steps/callback.ts'
 import {
@@ -564,7 +564,7 @@ function adviceForForm(context: CheckContext, page: Page, calls: LabStep[]): str
   const sent = page.trail[0]
   if (sent?.request.headers.origin === 'null' && page.status === 403)
     return 'Browsers send Origin: null from a page with Referrer-Policy: no-referrer. Use same-origin on pages with forms.'
-  if (page.stoppedAt !== undefined || page.url.startsWith(context.platform.portalUrl))
+  if (page.stoppedAt !== undefined || isAtOrigin(page.url, context.platform.portalUrl))
     return 'The client answered the form with a redirect to the login path. Read the session from the cookies of this request (see the evidence).'
   if (page.status >= 500) return 'The client itself failed. Its output shows the error.'
   if (page.status >= 400)

@@ -7,6 +7,7 @@ import { type Check, type CheckDefinition, NotApplicable, passNotApplicable, Und
 import type { CheckContext } from '../../context.ts'
 import { bodyOf, describePage, expect, expectServed, fail, headerOf } from '../../findings.ts'
 import type { Person } from '../../platform.ts'
+import { isAtOrigin } from '../../steps/addresses.ts'
 import {
   type ApplicationForm,
   changeAtApi,
@@ -246,7 +247,7 @@ export const everyForm: CheckDefinition[] = [
         for (const name of names) left.cookies.delete(name)
         const page = await left.submit(open.page, open.form, typedInto(open, typed))
         // If the portal asks for the password, the suite cannot see the page after the login.
-        if (page.url.startsWith(context.platform.portalUrl) || page.status >= 400) continue
+        if (isAtOrigin(page.url, context.platform.portalUrl) || page.status >= 400) continue
         const isKept = page.forms.some(({ fields }) => fields.some(([, text]) => text === typed))
         expect(
           isKept || !(await isOrdinary(context, page, left)),

@@ -3,6 +3,7 @@
 import { type CheckDefinition, NotApplicable } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { bodyOf, expect, headerOf, isRedirect, statusOf } from '../../findings.ts'
+import { namesAddress } from '../../steps/addresses.ts'
 import { isNotFramed } from '../../steps/frames.ts'
 import {
   foreignLoads,
@@ -277,7 +278,7 @@ export const everyPage: CheckDefinition[] = [
       )
       if (found) return `has the header ${found[0]}: ${found[1]}`
       const isFailure = statusOf(exchange) >= 400
-      return isFailure && (showsInside(exchange) || bodyOf(exchange).includes(platform.apiUrl))
+      return isFailure && (showsInside(exchange) || namesAddress(bodyOf(exchange), platform.apiUrl))
         ? 'shows the address of the API, a stack trace or a network error'
         : undefined
     },

@@ -1,6 +1,7 @@
 // Checks on the form that creates a group. Many clients protect the forms about applications, and forget this form.
 import { type CheckDefinition, NotApplicable } from '../../check.ts'
 import { describePage, expect, expectServed } from '../../findings.ts'
+import { isAtOrigin } from '../../steps/addresses.ts'
 import { changesSince, isWrite } from '../../steps/application-pages.ts'
 import { expireSession } from '../../steps/ended-sessions.ts'
 import { expectNoPost, isOrdinary } from '../../steps/every-form.ts'
@@ -26,7 +27,7 @@ export const groupForm: CheckDefinition[] = [
       const changes = await changesSince(context, person, before)
       expect(changes.length === 0, 'The client processed the form.', page, ...changes)
       // If the portal asks for the password, the suite cannot see the page after the login.
-      if (page.url.startsWith(context.platform.portalUrl) || page.status >= 400) return
+      if (isAtOrigin(page.url, context.platform.portalUrl) || page.status >= 400) return
       expectServed(page, `The form was answered with ${describePage(page)}.`)
       const typed = Object.values(values)[0]
       const isKept = page.forms.some(({ fields }) => fields.some(([, text]) => text === typed))

@@ -11,6 +11,11 @@ import { mayGoOnByScript, shownText } from '../../steps/page-content.ts'
  * on a page, the last page is less than half full, so the check finds a client that rounds the number of pages.
  */
 const many = 111
+/**
+ * With this description, the API's answer is longer than 128 KiB. A client may refuse such a long token response, but
+ * not such a long list.
+ */
+const description = 'A long text. '.repeat(80)
 /** The suite opens at most this number of pages of the list. */
 const mostPages = 20
 /** Names of a parameter that selects a page of a list. */
@@ -37,13 +42,14 @@ export const wholeList: CheckDefinition[] = [
       // A group has at most 100 applications.
       const groups = [person.groupId, await makeGroup(context, person, 'The second group')]
       for (const [at, name] of names.entries())
-        await makeApplication(context, person, { name, groupId: groups[at % 2]! })
+        await makeApplication(context, person, { name, description, groupId: groups[at % 2]! })
       const { browser } = await context.signedIn()
       const addresses = [context.url(context.settings.page)]
       const pages: Page[] = []
       for (let i = 0; i < addresses.length && i < mostPages; i++) {
         const page = await browser.visit(addresses[i]!, i > 0 ? { from: pages[0]! } : {})
         pages.push(page)
+        expect(page.status < 400, `A page of a list of ${many} applications is ${describePage(page)}.`, page)
         for (const url of otherPagesOf(page)) if (!addresses.includes(url)) addresses.push(url)
       }
       const texts = pages.map(shownText)

@@ -4,6 +4,7 @@ import type { Locator } from 'playwright-core'
 import { type CheckDefinition, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { expect, expectWithFix, fail } from '../../findings.ts'
+import { isAtOrigin } from '../../steps/addresses.ts'
 import { applicationName, makeApplication } from '../../steps/applications.ts'
 import { created } from '../../steps/create-form.ts'
 import {
@@ -278,7 +279,7 @@ const definitions: CheckDefinition[] = [
         throw new Undecided(`${context.settings.page} does not show the application of its visitor.`)
       await signOutWithChromium(context, visitor)
       if (await shows()) fail(`After signing out, ${placeOf(window)} still shows the visitor's data.`)
-      const isAtPortal = () => window.asked.some(({ url }) => url.startsWith(context.platform.portalUrl))
+      const isAtPortal = () => window.asked.some(({ url }) => isAtOrigin(url, context.platform.portalUrl))
       window.asked.length = 0
       // The loop ends if Back opens the portal, because the portal then begins a new login. The check
       // `logout-not-silent` judges this.

@@ -14,7 +14,7 @@ import {
   statusOf,
 } from '../../findings.ts'
 import type { RuleId } from '../../rules/rules.ts'
-import { leadsTo, withQuery } from '../../steps/addresses.ts'
+import { isAtOrigin, leadsTo, withQuery } from '../../steps/addresses.ts'
 import { ownForm } from '../../steps/application-pages.ts'
 import { whyKept } from '../../steps/caching.ts'
 import { noNavigations, typedAddress } from '../../steps/callback.ts'
@@ -62,7 +62,7 @@ function sendTo(
 /** Whether the answer redirects the browser to the portal, to begin a login. */
 function beginsLogin({ platform }: CheckContext, answer: HttpExchange): boolean {
   const location = headerOf(answer, 'location') ?? ''
-  return location.startsWith(platform.portalUrl) && location.includes('response_type')
+  return isAtOrigin(location, platform.portalUrl) && location.includes('response_type')
 }
 
 /**
@@ -485,7 +485,7 @@ export const startingALogin: CheckDefinition[] = [
       const set = cookies.set.bind(cookies)
       // The browser drops the cookies of the client. It keeps the cookies of the portal, where the visitor is signed
       // in.
-      cookies.set = (url, ...rest) => url.startsWith(context.platform.portalUrl) && set(url, ...rest)
+      cookies.set = (url, ...rest) => isAtOrigin(url, context.platform.portalUrl) && set(url, ...rest)
       const [name = '', value = ''] = person.portalCookie.split('=')
       browser.cookies.set(context.platform.portalUrl, `${name}=${value}; Path=/; Secure; HttpOnly; SameSite=Lax`)
       const page = await browser.visit(context.url(context.settings.login))

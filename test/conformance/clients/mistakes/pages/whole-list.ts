@@ -51,6 +51,11 @@ export const wholeList: Mistake[] = [
     'list-every-page',
     inPages(pageSize, (items, page) => items.slice((page - 1) * pageSize, Math.min(page * pageSize, items.length - 1))),
   ),
+  mistake('short-answers-only', 'list-every-page', {
+    send(visit, request) {
+      return correct.send(visit, { ...request, most: Math.min(request.most, 65_536) })
+    },
+  }),
   mistake(
     'list-by-name',
     'list-same-name',
