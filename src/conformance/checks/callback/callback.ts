@@ -27,7 +27,7 @@ import {
   requireSignedIn,
 } from '../../steps/callback.ts'
 import { endIfScripted, foreignLoads, showsInside } from '../../steps/page-content.ts'
-import { ownCookies, plant } from '../../steps/sessions.ts'
+import { newTabs, ownCookies, plant } from '../../steps/sessions.ts'
 import { cookiesOf, readSetCookie } from '../../steps/set-cookies.ts'
 import { wordsIn } from '../../steps/state-guesses.ts'
 import { callbackParameters } from './callback-parameters.ts'
@@ -35,6 +35,11 @@ import { hostileValues } from './hostile-values.ts'
 import { refused } from './refused.ts'
 import { returnTo } from './return-to.ts'
 import { states } from './states.ts'
+
+/** How often `callback-resent-often` sends a callback. */
+const manyCallbacks = 24
+/** The most exchanges of these callbacks. Each process of a client may make one, and few clients have more processes. */
+const mostExchanges = 16
 
 export const callback: CheckDefinition[] = [
   {
@@ -245,16 +250,37 @@ export const callback: CheckDefinition[] = [
   },
   {
     id: 'callback-resent-exchanges',
-    title: 'When the browser sends the same callback four times at the same time, the client makes only one exchange',
+    title: 'When the browser sends the same callback twelve times at the same time, the client makes only one exchange',
     rule: 'resent-callback-one-exchange',
     why: 'A code is valid for one exchange. If a second exchange with this code comes more than ten seconds later, the portal revokes the tokens of the first exchange.',
     fix: 'Let all requests with the same state share one exchange. Several processes need a shared store for this.',
     async run(context) {
       const { browser, callback } = await beginLogin(context)
-      await deliverOften(context, browser, callback)
+      // All requests arrive before the first exchange ends. With fewer requests, one process of several may get them all.
+      await context.order('exchange-late', { times: 12, options: { seconds: 1 } })
+      await deliverOften(context, browser, callback, 12)
       const exchanges = await context.codeExchanges()
       if (exchanges.length === 0) throw new Undecided('The client made no exchange for the callback.')
       expect(exchanges.length === 1, `The client made ${exchanges.length} exchanges.`, ...exchanges.slice(0, 2))
+    },
+  },
+  {
+    id: 'callback-resent-often',
+    title: `When the browser sends the same callback ${manyCallbacks} times at the same time, the client makes at most ${mostExchanges} exchanges`,
+    rule: 'code-once',
+    why: 'A client must use a code only once. The processes of a client may have no shared store, so each of them may make one exchange, but no process makes two.',
+    fix: 'Mark the state as used before the exchange, and let all requests with the same state share one exchange.',
+    async run(context) {
+      const { browser, callback } = await beginLogin(context)
+      await context.order('exchange-late', { times: manyCallbacks, options: { seconds: 1 } })
+      await deliverOften(context, browser, callback, manyCallbacks)
+      const exchanges = await context.codeExchanges()
+      if (exchanges.length === 0) throw new Undecided('The client made no exchange for the callback.')
+      expect(
+        exchanges.length <= mostExchanges,
+        `The client made ${exchanges.length} exchanges with the same code.`,
+        ...exchanges.slice(0, 2),
+      )
     },
   },
   {
@@ -595,8 +621,8 @@ function isCallback({ settings }: CheckContext, { url }: Page): boolean {
   return new URL(url).pathname === settings.callback
 }
 
-function deliverOften(context: CheckContext, browser: Browser, callback: URL): Promise<Page[]> {
-  return Promise.all([1, 2, 3, 4].map(() => followCallback(context, browser.newTab(), callback)))
+function deliverOften(context: CheckContext, browser: Browser, callback: URL, times = 4): Promise<Page[]> {
+  return Promise.all(newTabs(browser, times).map(tab => followCallback(context, tab, callback)))
 }
 
 /** Returns the answer to the callback request, without the redirects that follow. */

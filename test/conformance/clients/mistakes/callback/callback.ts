@@ -106,7 +106,7 @@ export const callback: Mistake[] = [
       }
     },
   }),
-  mistake('each-callback-exchanges', 'callback-resent-exchanges', {
+  mistake('each-callback-exchanges', ['callback-resent-exchanges', 'callback-resent-often'], {
     shareCall: (_visit, _name, act) => act(),
     isFirstUse: () => true,
   }),
