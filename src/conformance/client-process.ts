@@ -165,9 +165,12 @@ function killGroup(leader: ChildProcess, signal: NodeJS.Signals): void {
   }
 }
 
+const knownSettings = ['CLIENT_ID', 'LOGIN_URL', 'API_URL', 'REDIRECT_URI', 'CLIENT_URL'] as const
+
 /**
- * Replaces the old value of each changed setting in all variables of the environment that contain this value. An old
- * value can be part of another old value, or of a new value, such as `http://localhost:4100` of `http://localhost:41001`.
+ * Replaces the old value of each changed setting in all variables of the environment that contain this value. One
+ * address can be the beginning of another: `http://localhost:4100` and `http://localhost:41001`. So marks first replace
+ * the values of all settings, beginning with the longest value.
  */
 function withChanged(
   environment: Record<string, string | undefined>,
@@ -177,9 +180,9 @@ function withChanged(
   const replaceAll = (old: string, value: string) => {
     for (const [key, text] of Object.entries(replaced)) replaced[key] = text?.replaceAll(old, value)
   }
-  const settings = Object.entries(changed).flatMap(([name, value]) => {
+  const settings = knownSettings.flatMap(name => {
     const old = environment[name]
-    return old ? [{ old, value, mark: `\0${name}\0` }] : []
+    return old ? [{ old, value: changed[name] ?? old, mark: `\0${name}\0` }] : []
   })
   for (const { old, mark } of settings.toSorted((one, other) => other.old.length - one.old.length))
     replaceAll(old, mark)

@@ -14,6 +14,7 @@ import type { FaultOptions, Person, Platform } from './platform.ts'
 import { type RawRequest, sendRaw } from './raw-request.ts'
 import { describeHttpExchange, describeStep } from './report/describe.ts'
 import type { Settings } from './settings.ts'
+import { leadsTo } from './steps/addresses.ts'
 import { findLeaksOf, secret, tokenSecrets } from './steps/leaks.ts'
 import { endIfScripted } from './steps/page-content.ts'
 import { readSetCookie } from './steps/set-cookies.ts'
@@ -67,10 +68,9 @@ interface ContextOptions {
   waitFor?: Slot['waitFor'] | undefined
 }
 
-/** The context of a part of a check that uses another platform. */
-interface IncludedContext {
+/** A second context of a check, with its own platform. */
+interface AttachedContext {
   end(): Promise<void>
-  evidence(): string[]
   secrets(): string[]
   firstUnanswered(): HttpExchange | undefined
 }
@@ -109,7 +109,7 @@ export function createContext({
   /** The faults that this check has ordered. */
   const faults: { id: string; name: string }[] = []
   const windows: Window[] = []
-  const included: IncludedContext[] = []
+  const attached: AttachedContext[] = []
   let hasEnded = false
   /** A check that has reached its time limit may still run. Its requests and faults would affect the next checks. */
   const refuseAfterEnd = () => {
@@ -296,7 +296,7 @@ export function createContext({
       const location = await platform.authorize(visitor, start.url)
       // If the visitor is signed in at the portal, the portal reports a wrong login request as an error in the
       // callback.
-      if (!location?.startsWith(platform.redirectUri) || !new URL(location).searchParams.has('code')) {
+      if (!location || !leadsTo(location, platform.redirectUri) || !new URL(location).searchParams.has('code')) {
         await platform.settle()
         const refusal = platform.steps.slice(before).findLast(({ kind, reason }) => kind === 'authorize' && reason)
         const why = refusal?.reason ? ` (${refusal.reason})` : ''
@@ -462,8 +462,7 @@ export function createContext({
      */
     evidence(): string[] {
       const steps = platform.steps.slice(firstStep).filter(step => isOurs(step) && step.kind !== 'page')
-      const own = [...httpExchanges.slice(-6).map(describeHttpExchange), ...steps.slice(-6).map(describeStep)]
-      return [...own, ...included.flatMap(other => other.evidence())]
+      return [...httpExchanges.slice(-6).map(describeHttpExchange), ...steps.slice(-6).map(describeStep)]
     },
 
     /** Returns the first request of this check that the client or its second instance did not answer. */
@@ -471,15 +470,12 @@ export function createContext({
       const own = httpExchanges.find(
         exchange => 'error' in exchange.response && exchange.response.isLost && isOfClient(exchange),
       )
-      return own ?? included.map(other => other.firstUnanswered()).find(exchange => exchange !== undefined)
+      return own ?? attached.map(other => other.firstUnanswered()).find(exchange => exchange !== undefined)
     },
 
-    /**
-     * Adds the context of a part of this check that uses another platform. The part ends with the check, and reports
-     * hide its secrets and show its evidence.
-     */
-    include(other: IncludedContext): void {
-      included.push(other)
+    /** Attaches a second context of this check. It ends with the check, and reports hide its secrets. */
+    attach(other: AttachedContext): void {
+      attached.push(other)
     },
 
     /** Returns the secret values of this check, longest first. No report may show these values. */
@@ -492,7 +488,7 @@ export function createContext({
         ...codes,
         ...ours.flatMap(step => [...tokensIssuedIn(step), ...tokensSentIn(step)]).map(String),
         ...cookies.map(line => readSetCookie(line).value),
-        ...included.flatMap(other => other.secrets()),
+        ...attached.flatMap(other => other.secrets()),
       ]
         .filter(({ length }) => length >= 12)
         .sort((one, other) => other.length - one.length)
@@ -503,7 +499,7 @@ export function createContext({
     async end(): Promise<void> {
       hasEnded = true
       noteLeaks()
-      await Promise.all(included.map(other => other.end()))
+      await Promise.all(attached.map(other => other.end()))
       await Promise.all(windows.map(window => window.close()))
     },
   }

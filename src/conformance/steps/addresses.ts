@@ -1,4 +1,4 @@
-// Compares and builds addresses of the client. The paths in the settings can have a query, such as
+// Compares and builds addresses of the client and of the platform. The paths in the settings can have a query, such as
 // `/index.php?action=login`.
 import { encodeForm } from '../browser/encode-form.ts'
 import type { Form } from '../browser/form.ts'

@@ -3,10 +3,10 @@ import { type CheckContext, createContext } from '../context.ts'
 import type { Settings } from '../settings.ts'
 
 /** Calls `test`, which restarts the client with other settings. Then restarts the client with its own settings. */
-export async function withOtherSettings({ clientProcess }: CheckContext, test: () => Promise<void>): Promise<void> {
+export async function withOtherSettings<T>({ clientProcess }: CheckContext, test: () => Promise<T>): Promise<T> {
   clientProcess!.isStale = true
   try {
-    await test()
+    return await test()
   } finally {
     await clientProcess!.restart()
     clientProcess!.isStale = false
@@ -17,19 +17,19 @@ export async function withOtherSettings({ clientProcess }: CheckContext, test: (
  * Whether the client can use a platform at other addresses. If the command names the address of the portal or the API,
  * for example as the name of a container, the client may reach no other address.
  */
-export function canMove({ portalUrl, apiUrl }: Settings): boolean {
+export function canUseOtherPlatform({ portalUrl, apiUrl }: Settings): boolean {
   return portalUrl === undefined && apiUrl === undefined
 }
 
 /**
  * Starts a platform at other addresses, with the same client, and calls `run` with a context for this platform. In this
  * context, a restart gives the client the other addresses, so `run` must begin with a restart. Afterwards, the client
- * runs again with its own settings.
+ * runs again with its own settings. Returns the result of `run`.
  */
-export async function atOtherPlatform(
+export async function atOtherPlatform<T>(
   context: CheckContext,
-  run: (context: CheckContext) => Promise<void>,
-): Promise<void> {
+  run: (context: CheckContext) => Promise<T>,
+): Promise<T> {
   const { settings, clientProcess } = context
   const { clientId, clientSecret } = context.platform
   const { startPlatform } = await import('../platform.ts')
@@ -41,9 +41,9 @@ export async function atOtherPlatform(
     clientProcess: { ...clientProcess!, restart: changed => clientProcess!.restart({ ...addresses, ...changed }) },
     isAlone: true,
   })
-  context.include(other)
+  context.attach(other)
   try {
-    await withOtherSettings(context, () => run(other))
+    return await withOtherSettings(context, () => run(other))
   } finally {
     await other.end()
     await platform.close()

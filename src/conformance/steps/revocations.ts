@@ -35,7 +35,7 @@ export async function revokesMore(context: CheckContext, known = 0, seconds?: nu
 }
 
 /** Signs a visitor in and out. Returns whether the client then revokes a token. Waits at most `seconds` for this. */
-export async function revokes(context: CheckContext, seconds?: number): Promise<boolean> {
+export async function revokesAtSignOut(context: CheckContext, seconds?: number): Promise<boolean> {
   const known = revokedTokens(context).length
   const { browser, page } = await context.signedIn()
   await signOut(context, browser, page)
@@ -53,5 +53,5 @@ export function revokedTokens(context: CheckContext): unknown[] {
 
 /** Ends the check if even a normal sign-out does not revoke a token, because the client then does not revoke tokens. */
 export async function expectPlainRevocation(context: CheckContext): Promise<void> {
-  if (!(await revokes(context))) throw new NotApplicable(noRevocation)
+  if (!(await revokesAtSignOut(context))) throw new NotApplicable(noRevocation)
 }

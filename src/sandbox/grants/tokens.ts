@@ -107,7 +107,7 @@ async function whyRefused(
 /**
  * Revokes a token (RFC 7009 2.1). If the token belongs to a family, the whole family ends, even if the token is a
  * refresh token that was already replaced. If the token belongs to an application's credentials, only this token ends.
- * Returns false if the token is unknown, belongs to another client, or is an access token that has expired.
+ * Returns false if the token is unknown, belongs to another client, or is an access token that has expired or was revoked.
  */
 export async function revokeToken(
   { addresses, store, keyRing, clock }: Pick<Services, 'addresses' | 'store' | 'keyRing' | 'clock'>,
@@ -118,14 +118,14 @@ export async function revokeToken(
   const isOwn = claims?.aud === clientId
   if (isOwn && claims.type === 'App') return store.write(db => deleteAppAccessToken(db, claims.jti, clientId))
   const grantId = isOwn
-    ? await findGrantId(store, claims)
+    ? await findUsableGrantId(store, claims)
     : await findFamilyId(store.read, { tokenHash: hashToken(token), clientId })
   if (grantId) await store.write(db => revokeGrant(db, grantId, clock()))
   return grantId !== undefined
 }
 
 /** Returns undefined if the grant has ended, or if the laboratory has made this access token expire early. */
-async function findGrantId({ read }: Services['store'], claims: AccessTokenClaims): Promise<string | undefined> {
+async function findUsableGrantId({ read }: Services['store'], claims: AccessTokenClaims): Promise<string | undefined> {
   const grantId = grantIdOf(claims)
   const grant = await findLiveGrant(read, grantId)
   return grant && !hasExpiredEarly(claims, grant) ? grantId : undefined

@@ -880,7 +880,7 @@ export const everyCallRows: CheckDefinition[] = [
       const { host } = new URL(context.platform.apiUrl)
       const { browser } = await context.signedIn()
       const usual = await browser.newTab().visit(context.url(context.settings.page))
-      const hints = [host, '/apps/v1', '/identities/v1'].filter(hint => !usual.body.includes(hint))
+      const hints = [host, '/apps/v1', '/identities/v1'].filter(hint => !namesAddress(usual.body, hint))
       const pages = []
       for (const failure of ['reset', '503', 'html', '404']) {
         pages.push((await visitUnder(context, `list-${failure}`, {}, 5, browser)).page)

@@ -4,7 +4,7 @@ import type { Browser } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable, ReportedElsewhere, Undecided } from '../../check.ts'
 import { type CheckContext, readStart, type Start } from '../../context.ts'
 import { describePage, expect, headerOf } from '../../findings.ts'
-import { isAtOrigin } from '../../steps/addresses.ts'
+import { isAtOrigin, leadsTo } from '../../steps/addresses.ts'
 import {
   beginLogin,
   cookieHeader,
@@ -125,7 +125,7 @@ export const refused: CheckDefinition[] = [
     async run(context) {
       const elsewhere = context.platform.otherSite.url(`/from-a-failed-login`)
       for (const { what, browser, sent, page } of await refusedCallbacks(context)) {
-        if (!page.url.startsWith(context.platform.redirectUri)) continue
+        if (!leadsTo(page.url, context.platform.redirectUri)) continue
         const [foreign] = foreignLoads(page, context.settings.client)
         expect(foreign === undefined, `The page for ${what} loads ${foreign}.`, page)
         for (const name of ['code', 'state']) {

@@ -86,8 +86,7 @@ export const failedLogins: CheckDefinition[] = [
   },
   {
     id: 'log-unreadable-callback',
-    title:
-      'If the server of the client cannot read the headers of a callback, it prints neither the code nor the state',
+    title: 'If the headers of a callback are too long or malformed, the client prints neither its code nor its state',
     rule: 'LG-01',
     why: 'With many cookies, the headers of a callback can be longer than a server allows. Some servers then print the first line of the request, with a code and a state that are still valid.',
     fix: 'Change the error log of the server, so that it does not contain the first line of a request that the server cannot read.',

@@ -6,8 +6,8 @@ import { type CheckContext, readStart, type Start } from '../../context.ts'
 import { describePage, expect, fail, waitedMs } from '../../findings.ts'
 import { beginLogin, followCallback, requireExchange } from '../../steps/callback.ts'
 import { requestAtTrap } from '../../steps/redirect-trap.ts'
-import { atOtherPlatform, canMove } from '../../steps/restarts.ts'
-import { revocationSeconds, revokes, untilRevoked } from '../../steps/revocations.ts'
+import { atOtherPlatform, canUseOtherPlatform } from '../../steps/restarts.ts'
+import { revocationSeconds, revokesAtSignOut, untilRevoked } from '../../steps/revocations.ts'
 import { endToken } from '../../steps/sessions.ts'
 import { signOut } from '../../steps/sign-out.ts'
 import { fieldsOf } from '../../tokens.ts'
@@ -113,14 +113,32 @@ async function usesPkce(context: CheckContext): Promise<boolean> {
 }
 
 /**
- * Restarts the client while there is no document. If the client still uses PKCE, the check does not apply. Otherwise
- * the check fails, because the client has used PKCE because of `what`.
+ * Calls `run` with a portal of which the client cannot have kept a document with a fault. If the portal of this context
+ * has sent only such documents, this is another portal.
+ */
+async function withoutFaultyDocument<T>(context: CheckContext, run: (context: CheckContext) => Promise<T>): Promise<T> {
+  const hasSentDocument = context.platform.steps.some(
+    step => isMetadata(step) && step.response.status === 200 && !step.fault,
+  )
+  return hasSentDocument || !canUseOtherPlatform(context.settings) ? run(context) : atOtherPlatform(context, run)
+}
+
+/** Restarts the client while there is no document. Returns whether the client then uses the feature. */
+async function usesAnyway(context: CheckContext, uses: (context: CheckContext) => Promise<boolean>): Promise<boolean> {
+  return withoutFaultyDocument(context, async other => {
+    await startUnder(other, 'metadata-404')
+    const isUsed = await uses(other)
+    await other.dropFaults()
+    return isUsed
+  })
+}
+
+/**
+ * Fails because the client has used PKCE because of `what`. But if the client also uses PKCE when there is no document,
+ * the check does not apply.
  */
 async function failUnlessUsedAnyway(context: CheckContext, what: string): Promise<void> {
-  await startUnder(context, 'metadata-404')
-  const isUsedAnyway = await usesPkce(context)
-  await context.dropFaults()
-  if (isUsedAnyway)
+  if (await usesAnyway(context, usesPkce))
     throw new MayHaveKeptMetadata(
       'the client also uses PKCE if the metadata is missing. It still uses the last valid metadata, or it needs no metadata',
     )
@@ -362,12 +380,11 @@ const others: CheckDefinition[] = [
       const isMet = await startUnder(context, 'metadata-members', { members: { issuer: 'https://portal.example' } })
       // A correct client revokes nothing here, so the check always waits for the full time. This time is therefore
       // short.
-      const isRevoked = await revokes(context, 1)
+      const isRevoked = await revokesAtSignOut(context, 1)
       await expectMet(context, isMet)
       await context.dropFaults()
       if (!isRevoked) return
-      await startUnder(context, 'metadata-404')
-      if (await revokes(context))
+      if (await usesAnyway(context, revokesAtSignOut))
         throw new MayHaveKeptMetadata(
           'the client also revokes tokens if the metadata is missing. It still uses the last valid metadata, or it needs no metadata',
         )
@@ -657,9 +674,11 @@ const definitions: CheckDefinition[] = [
       await expectMet(context, isMet)
       if (url.searchParams.get('code_challenge_method') === 'S256') return
       await context.dropFaults()
-      await context.clientProcess!.restart()
-      const plain = await context.startLogin(context.browser())
-      if (!plain.url.searchParams.has('code_challenge')) throw new NotApplicable('the client does not use PKCE')
+      const isUsedOtherwise = await withoutFaultyDocument(context, async other => {
+        await other.clientProcess!.restart()
+        return usesPkce(other)
+      })
+      if (!isUsedOtherwise) throw new NotApplicable('the client does not use PKCE')
       fail(
         `With the methods ${methods.join(', ')}, the login has ${url.searchParams.has('code_challenge') ? 'another method' : 'no PKCE'}.`,
         page,
@@ -856,7 +875,7 @@ const definitions: CheckDefinition[] = [
       const first = await context.startLogin(context.browser())
       if (!first.url.searchParams.has('code_challenge')) throw new NotApplicable('the client does not use PKCE')
       const { page, logout } = context.settings
-      const isRevoking = page !== '' && logout !== undefined && (await revokes(context))
+      const isRevoking = page !== '' && logout !== undefined && (await revokesAtSignOut(context))
       const before = context.platform.steps.length
       await context.order('metadata-503', { times: 'always', state: undefined })
       const later: Start[] = []
@@ -877,7 +896,7 @@ const definitions: CheckDefinition[] = [
         )
       if (isRevoking)
         expect(
-          await revokes(context),
+          await revokesAtSignOut(context),
           `While the metadata was missing, the client did not revoke a token within ${revocationSeconds} seconds after a sign-out.`,
         )
     },
@@ -893,44 +912,51 @@ function withUnknownPortal({ run, ...check }: CheckDefinition): CheckDefinition 
     ...check,
     async run(context) {
       await needsMetadata(context)
-      let first: MayHaveKeptMetadata
-      try {
-        return await run(context)
-      } catch (error) {
-        if (!(error instanceof MayHaveKeptMetadata) || !canMove(context.settings)) throw error
-        first = error
-      }
-      let failure: Failed | undefined
-      await atOtherPlatform(context, async other => {
-        try {
-          await run(other)
-        } catch (error) {
-          // A request without an answer is recorded only when the client closes the connection.
-          await other.platform.settle(2500)
-          const isAsked = other.platform.steps.some(isMetadata)
-          if (!(error instanceof Failed) || !isAsked) throw first
-          failure = error
-        }
-      })
-      // A client that does not use the new addresses fails even without a fault.
-      if (failure) throw (await worksAtOtherPlatform(context)) ? failure : first
+      const kept = await run(context).catch(passMayHaveKept)
+      if (!kept) return
+      await context.dropFaults()
+      if (!canUseOtherPlatform(context.settings)) throw kept
+      const failure = await atOtherPlatform(context, other => failureOf(run, other))
+      if (failure === 'nothing proven') throw kept
+      if (!failure) return
+      // A client that does not use the addresses of another platform also fails without a fault.
+      if (!(await atOtherPlatform(context, canSignIn))) throw kept
+      throw failure
     },
   }
 }
 
-/** Whether a plain login works with another portal that sends correct metadata. */
-async function worksAtOtherPlatform(context: CheckContext): Promise<boolean> {
-  let isWorking = false
-  await atOtherPlatform(context, async other => {
-    await other.clientProcess!.restart()
-    try {
-      await (other.settings.page ? other.signedIn() : requireExchange(other))
-      isWorking = true
-    } catch (error) {
-      if (!(error instanceof Failed) && !(error instanceof Undecided)) throw error
-    }
-  })
-  return isWorking
+function passMayHaveKept(error: unknown): MayHaveKeptMetadata {
+  if (error instanceof MayHaveKeptMetadata) return error
+  throw error
+}
+
+/** Runs the check with a portal that the client does not know. Returns undefined if the check passes. */
+async function failureOf(
+  run: CheckDefinition['run'],
+  other: CheckContext,
+): Promise<Failed | 'nothing proven' | undefined> {
+  try {
+    await run(other)
+    return undefined
+  } catch (error) {
+    if (!(error instanceof Failed)) return 'nothing proven'
+    // A request without an answer is recorded only when the client closes the connection.
+    await other.platform.settle(2500)
+    if (!other.platform.steps.some(isMetadata)) return 'nothing proven'
+    return new Failed(error.message, error.evidence.length > 0 ? error.evidence : other.evidence(), error.fix)
+  }
+}
+
+/** Restarts the client, and returns whether a plain login then works. */
+async function canSignIn(context: CheckContext): Promise<boolean> {
+  try {
+    await context.clientProcess!.restart()
+    await (context.settings.page ? context.signedIn() : requireExchange(context))
+    return true
+  } catch {
+    return false
+  }
 }
 
 export const metadata = definitions.map(check => (check.restartsClient ? withUnknownPortal(check) : check))

@@ -67,8 +67,8 @@ export const headRequests: CheckDefinition[] = [
     fix: 'For pages of visitors, answer HEAD with 405 before the code that reads the session runs.',
     needs: ['page'],
     async run(context) {
-      // Finds the names in another session, because this may use up the refresh token of the session. Other cookies may
-      // change, for example a cookie for form tokens.
+      // Uses a second session to find the names of the session cookies, because the search may use up its refresh token.
+      // Other cookies may change, for example a cookie for form tokens.
       const sessionCookies = await sessionCookieNames(context, (await context.signedIn()).browser)
       const { browser, person } = await context.signedIn()
       await context.platform.endAccessTokens(person)

@@ -2,7 +2,7 @@
 // the same name.
 import type { Page } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable } from '../../check.ts'
-import { describePage, expect, fail } from '../../findings.ts'
+import { describePage, expect, expectWithFix, fail } from '../../findings.ts'
 import { makeApplication, makeGroup } from '../../steps/applications.ts'
 import { mayGoOnByScript, shownText } from '../../steps/page-content.ts'
 
@@ -49,10 +49,15 @@ export const wholeList: CheckDefinition[] = [
       for (let i = 0; i < addresses.length && i < mostPages; i++) {
         const page = await browser.visit(addresses[i]!, i > 0 ? { from: pages[0]! } : {})
         pages.push(page)
-        expect(page.status < 400, `A page of a list of ${many} applications is ${describePage(page)}.`, page)
         for (const url of otherPagesOf(page)) if (!addresses.includes(url)) addresses.push(url)
       }
       const texts = pages.map(shownText)
+      expectWithFix(
+        'Allow lists of several MiB. The limit for token responses is too small for a list.',
+        pages[0]!.status < 400,
+        `The list of ${many} applications, which is about 170 KiB long, was answered with ${describePage(pages[0]!)}.`,
+        pages[0]!,
+      )
       const missing = names.filter(name => !texts.some(text => text.includes(name)))
       if (missing.length === 0) return
       if (missing.length === many) throw new NotApplicable('the page behind the login shows no applications')
@@ -69,7 +74,7 @@ export const wholeList: CheckDefinition[] = [
   {
     id: 'list-same-name',
     title:
-      'If several applications of the visitor have the same name, or differ only in upper and lower case, all of them are in the list',
+      'If the names of several applications are equal, or differ only in upper and lower case, all of them are in the list',
     rule: 'whole-list',
     why: 'Several applications of a group can have the same name. The visitor cannot manage an application that is missing from the list.',
     fix: 'If the client collects the applications in a map or dictionary, use the id of the application as the key, not the name.',
@@ -91,7 +96,7 @@ export const wholeList: CheckDefinition[] = [
         throw new NotApplicable('the page behind the login shows no name of an application')
       const names = [name, name, name.toUpperCase()]
       const same = await listOf(names)
-      // A page may show a name once above several applications, or also in a filter. The ids then tell more.
+      // A page may show a name once above several applications, or also in a filter. So the check looks at the ids first.
       if (different.hasAllIds && same.hasAllIds) return
       expect(
         same.timesShown >= different.timesShown,

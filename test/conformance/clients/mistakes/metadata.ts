@@ -187,6 +187,11 @@ export const metadata: Mistake[] = [
   mistake('metadata-waited-for-two-seconds', 'metadata-never', readingMetadata({ deadlineMs: 2000 })),
   mistake('metadata-waited-for-and-kept', 'metadata-never', keepingDocuments(readingMetadata({ deadlineMs: 5000 }))),
   mistake(
+    'metadata-of-anybody-kept',
+    ['metadata-issuer-features', 'metadata-issuer-revocation'],
+    keepingDocuments(readingMetadata({ isBelieved: () => true })),
+  ),
+  mistake(
     'metadata-kept-and-revocation-not-looked-up',
     'metadata-no-revocation',
     keepingDocuments({ ...metadataReader, revoke: correct.revoke }),
