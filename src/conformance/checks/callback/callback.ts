@@ -1,7 +1,6 @@
 // Tests the callback of a normal login, and requests to the callback path that do not come from a redirect of the
 // portal.
 import { guidanceOf } from '../../../sandbox/lab/explain/guidance.ts'
-import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import type { Browser, Page } from '../../browser/browser.ts'
 import { whyDropped } from '../../browser/set-cookie.ts'
 import { type CheckDefinition, passNotApplicable, ReportedElsewhere, Undecided } from '../../check.ts'
@@ -251,24 +250,13 @@ export const callback: CheckDefinition[] = [
     why: 'A code is valid for one exchange. If a second exchange with this code comes more than ten seconds later, the portal revokes the tokens of the first exchange.',
     fix: 'Let all requests with the same state share one exchange. Several processes need a shared store for this.',
     async run(context) {
-      const exchanges = await exchangesOf(context, 12)
+      const { browser, callback } = await beginLogin(context)
+      // All requests arrive before the first exchange ends. With fewer requests, one process of several may get them all.
+      await context.order('exchange-late', { times: 12, options: { seconds: 0.5 } })
+      await deliverOften(context, browser, callback, 12)
+      const exchanges = await context.codeExchanges()
+      if (exchanges.length === 0) throw new Undecided('The client made no exchange for the callback.')
       expect(exchanges.length === 1, `The client made ${exchanges.length} exchanges.`, ...exchanges.slice(0, 2))
-    },
-  },
-  {
-    id: 'callback-resent-often',
-    title:
-      'When the browser sends the same callback 24 times at the same time, the client does not make an exchange for each request',
-    rule: 'code-once',
-    why: 'A client must use a code only once. Without a shared store, each process may make one exchange. No process may make two.',
-    fix: 'Mark the state as used before the exchange, and let all requests with the same state share one exchange.',
-    async run(context) {
-      const exchanges = await exchangesOf(context, 24)
-      expect(
-        exchanges.length < 24,
-        `The client made ${exchanges.length} exchanges with the same code.`,
-        ...exchanges.slice(0, 2),
-      )
     },
   },
   {
@@ -611,20 +599,6 @@ function isCallback({ settings }: CheckContext, { url }: Page): boolean {
 
 function deliverOften(context: CheckContext, browser: Browser, callback: URL, times = 4): Promise<Page[]> {
   return Promise.all(newTabs(browser, times).map(tab => followCallback(context, tab, callback)))
-}
-
-/**
- * Sends the same callback this often at the same time. Returns the exchanges. Each exchange takes half a second longer
- * than usual, so that all requests arrive before the first exchange ends. With few requests, one process of several may
- * get them all.
- */
-async function exchangesOf(context: CheckContext, times: number): Promise<LabStep[]> {
-  const { browser, callback } = await beginLogin(context)
-  await context.order('exchange-late', { times, options: { seconds: 0.5 } })
-  await deliverOften(context, browser, callback, times)
-  const exchanges = await context.codeExchanges()
-  if (exchanges.length === 0) throw new Undecided('The client made no exchange for the callback.')
-  return exchanges
 }
 
 /** Returns the answer to the callback request, without the redirects that follow. */

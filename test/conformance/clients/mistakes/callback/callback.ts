@@ -106,7 +106,7 @@ export const callback: Mistake[] = [
       }
     },
   }),
-  mistake('each-callback-exchanges', ['callback-resent-exchanges', 'callback-resent-often'], {
+  mistake('each-callback-exchanges', 'callback-resent-exchanges', {
     shareCall: (_visit, _name, act) => act(),
     isFirstUse: () => true,
   }),
