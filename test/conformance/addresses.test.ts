@@ -1,4 +1,4 @@
-// Tests the functions that compare and build addresses of the client.
+// Tests the functions that compare and build addresses.
 import t from 'tap'
 import { readDocument } from '../../src/conformance/browser/page.ts'
 import { formLeadsTo, isAtOrigin, leadsTo, namesAddress, withQuery } from '../../src/conformance/steps/addresses.ts'

@@ -20,17 +20,21 @@ t.test('if restart() is called several times at the same time, the client is sta
   t.equal(starts, 3, 'a later restart starts the client again')
 })
 
+/** Waits after each start until the client has added a line to its file. */
+function untilPrinted(lines: () => string[]): () => Promise<boolean> {
+  let starts = 0
+  return async () => {
+    starts++
+    while (lines().length < starts) await setImmediate()
+    return true
+  }
+}
+
 t.test('a restart with changed settings does not share an earlier restart with other settings', async t => {
   const file = join(t.testdir({ ids: '' }), 'ids')
   const ids = () => readFileSync(file, 'utf8').split('\n').slice(0, -1)
-  let starts = 0
-  const hasStarted = async () => {
-    starts++
-    while (ids().length < starts) await setImmediate()
-    return true
-  }
   const environment = { ...process.env, CLIENT_ID: 'own' }
-  const client = await startClient(`echo "$CLIENT_ID" >> "${file}"; exec sleep 60`, environment, hasStarted)
+  const client = await startClient(`echo "$CLIENT_ID" >> "${file}"; exec sleep 60`, environment, untilPrinted(ids))
   t.teardown(() => client.stop())
   await Promise.all([client.restart(), client.restart({ CLIENT_ID: 'changed' }), client.restart()])
   t.same(ids(), ['own', 'own', 'changed', 'own'])
@@ -41,12 +45,6 @@ t.test(
   async t => {
     const file = join(t.testdir({ lines: '' }), 'lines')
     const lines = () => readFileSync(file, 'utf8').split('\n').slice(0, -1)
-    let starts = 0
-    const hasStarted = async () => {
-      starts++
-      while (lines().length < starts) await setImmediate()
-      return true
-    }
     const environment = {
       ...process.env,
       LOGIN_URL: 'http://localhost:4100',
@@ -54,7 +52,7 @@ t.test(
       LIST: 'http://localhost:41001/apps/v1',
     }
     const command = `echo "$LOGIN_URL $API_URL $LIST" >> "${file}"; exec sleep 60`
-    const client = await startClient(command, environment, hasStarted)
+    const client = await startClient(command, environment, untilPrinted(lines))
     t.teardown(() => client.stop())
     await client.restart({ LOGIN_URL: 'http://localhost:410010', API_URL: 'http://localhost:5' })
     t.equal(lines()[1], 'http://localhost:410010 http://localhost:5 http://localhost:5/apps/v1')

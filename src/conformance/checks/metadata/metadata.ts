@@ -113,8 +113,8 @@ async function usesPkce(context: CheckContext): Promise<boolean> {
 }
 
 /**
- * Calls `run` with a portal of which the client cannot have kept a document with a fault. If the portal of this context
- * has sent only such documents, this is another portal.
+ * The client may have kept a faulty document. So if the portal of this context has sent only faulty documents, this
+ * function calls `run` with another portal, of which the client has no document.
  */
 async function withoutFaultyDocument<T>(context: CheckContext, run: (context: CheckContext) => Promise<T>): Promise<T> {
   const hasSentDocument = context.platform.steps.some(

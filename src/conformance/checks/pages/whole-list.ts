@@ -81,7 +81,7 @@ export const wholeList: CheckDefinition[] = [
     needs: ['page'],
     async run(context) {
       const name = 'Twin-of-conformance'
-      /** Returns the list of a new visitor who has applications with these names. */
+      /** Makes a visitor whose applications have these names, and opens the list of this visitor. */
       const listOf = async (names: string[]) => {
         const person = await context.otherPerson()
         const ids: string[] = []
