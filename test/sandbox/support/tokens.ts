@@ -35,6 +35,15 @@ export async function refresh(
   })
 }
 
+/**
+ * Repeats a request while the answer is 503. A request waits at most one second for a connection to the database. If a
+ * test sends many requests at the same time on a busy machine, the last requests can wait longer.
+ */
+export async function untilNotBusy(send: () => Promise<LightMyRequestResponse>): Promise<LightMyRequestResponse> {
+  const answer = await send()
+  return answer.statusCode === 503 ? untilNotBusy(send) : answer
+}
+
 /** Returns whether the application API accepts the access token. */
 export async function isAccepted({ api }: Pick<TestSandbox, 'api'>, accessToken: string): Promise<boolean> {
   const answer = await api.inject({ url: '/apps/v1', headers: { authorization: `Bearer ${accessToken}` } })
