@@ -1,6 +1,7 @@
 // Runs one check once, and turns its outcome into a result.
 import { setTimeout as wait } from 'node:timers/promises'
 import type { HttpExchange } from './browser/browser.ts'
+import { MissingChoice } from './browser/encode-form.ts'
 import { type Check, Failed, NotApplicable, NotRun, ReportedElsewhere, Undecided, type Verdict } from './check.ts'
 import type { ClientWatch } from './client-watch.ts'
 import { type CheckContext, createContext } from './context.ts'
@@ -180,7 +181,9 @@ function judge(error: unknown, check: Check, settings: Settings): CheckOutcome {
   if (error instanceof ReportedElsewhere)
     return { verdict: 'not applicable', reason: error.message, evidence: [], isReportedElsewhere: true }
   if (error instanceof NotApplicable) return { verdict: 'not applicable', reason: error.message, evidence: [] }
-  if (error instanceof Undecided) return { verdict: 'undecided', reason: error.message, evidence: [] }
+  // For example, the form of a later page offers the groups of another visitor.
+  if (error instanceof Undecided || error instanceof MissingChoice)
+    return { verdict: 'undecided', reason: error.message, evidence: [] }
   const { message, stack } = error instanceof Error ? error : new Error(String(error))
   const reason = `The check itself crashed: ${message}`
   const fix = 'This is a mistake in the suite, and not in your client. Please report it together with the evidence.'

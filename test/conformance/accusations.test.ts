@@ -1,5 +1,5 @@
 // Tests that the findings of the suite are true: no correct client fails, and each fix matches the client's mistake.
-import { createHash } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { setTimeout as wait } from 'node:timers/promises'
 import t from 'tap'
 import { watchAnswers } from '../../src/conformance/answer-watch.ts'
@@ -1107,3 +1107,19 @@ t.test('if only pages with a form give out its token, `logout-twice` passes', as
   )
   t.match(found, { 'logout-twice': { verdict: 'passed' } })
 })
+
+t.test(
+  'if a later form offers other groups than the first form, the check is undecided, and does not crash',
+  async t => {
+    let formsShown = 0
+    const withOtherGroups = (body: string) =>
+      body.replace(/<input name="groupId" value="([^"]*)"[^>]*>/, (_, id: string) => {
+        const shown = formsShown++ === 0 ? id : randomUUID()
+        return `<select name="groupId"><option value="${shown}">A group</option></select>`
+      })
+    const found = await judge(bodyWith(withOtherGroups), 'create-slow-values')
+    t.match(found, {
+      'create-slow-values': { verdict: 'undecided', reason: /^The form offers no choice groupId=/, isError: undefined },
+    })
+  },
+)

@@ -26,6 +26,9 @@ export function encodeForm(form: Form, values: Values = {}, button?: Button): Su
   return { method, url: url.href, ...encode(entries, enctype) }
 }
 
+/** Thrown if a list, or a group of check boxes or radio buttons, does not offer the value that a check wants to send. */
+export class MissingChoice extends Error {}
+
 function fill({ controls }: Form, values: Values, pressed: Button | undefined): Entry[] {
   const rest = new Map(Object.entries(values).map(([name, value]) => [name, [value].flat()]))
   const entries = controls.flatMap(control => {
@@ -37,11 +40,9 @@ function fill({ controls }: Form, values: Values, pressed: Button | undefined): 
   const known = new Set(controls.filter(({ button }) => !button).map(({ name }) => name))
   for (const [name, left] of rest)
     if (left.length > 0 || !known.has(name))
-      throw new Error(
-        known.has(name)
-          ? `The form cannot send ${name}=${left.join(', ')}.`
-          : `The form has no field ${name}; it has ${[...known].join(', ') || 'none'}.`,
-      )
+      throw known.has(name)
+        ? new MissingChoice(`The form offers no choice ${name}=${left.join(', ')}.`)
+        : new Error(`The form has no field ${name}; it has ${[...known].join(', ') || 'none'}.`)
   return entries
 }
 

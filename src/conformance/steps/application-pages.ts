@@ -7,7 +7,7 @@ import { NotApplicable } from '../check.ts'
 import type { CheckContext } from '../context.ts'
 import { headerOf, statusOf } from '../findings.ts'
 import type { Person } from '../platform.ts'
-import { leadsTo } from './addresses.ts'
+import { isAtOrigin, leadsTo } from './addresses.ts'
 import { applicationName, makeApplication, redirectUri } from './applications.ts'
 import { cookieHeader } from './callback.ts'
 
@@ -76,7 +76,7 @@ function linksAbout(context: CheckContext, { links }: Page, id: string): string[
 
 /** Whether the address belongs to the client, and neither begins a login nor ends the session. */
 export function isOfClient({ settings, url }: CheckContext, address: string): boolean {
-  if (!URL.canParse(address) || new URL(address).origin !== new URL(settings.client).origin) return false
+  if (!isAtOrigin(address, settings.client)) return false
   const others = [settings.login, settings.callback, settings.logout?.path ?? settings.login]
   return !others.some(path => leadsTo(address, url(path)))
 }

@@ -6,7 +6,7 @@ import type { CheckContext } from '../context.ts'
 import { describePage, fail, setCookiesOf } from '../findings.ts'
 import type { FaultOptions, Person } from '../platform.ts'
 import { isRenewal } from '../tokens.ts'
-import { formLeadsTo, leadsTo } from './addresses.ts'
+import { formLeadsTo, isAtOrigin, leadsTo } from './addresses.ts'
 import { beginLogin, followCallback } from './callback.ts'
 import { type ReadCookie, readSetCookie } from './set-cookies.ts'
 
@@ -201,7 +201,7 @@ export function asksToSignIn(context: CheckContext, page: Page): boolean {
 
 /** Whether the browser came to the portal, or got a page with a link or a form that leads to the login. */
 export function offersLogin({ settings, platform, url }: CheckContext, { stoppedAt, ...page }: Page): boolean {
-  const isAtPortal = (address: string) => URL.parse(address)?.origin === platform.portalUrl
+  const isAtPortal = (address: string) => isAtOrigin(address, platform.portalUrl)
   const isLogin = (address: string) => isAtPortal(address) || leadsTo(address, url(settings.login))
   return (
     stoppedAt !== undefined ||

@@ -8,6 +8,7 @@ import { openPagesAbout, openWithApplication } from './application-pages.ts'
 import { makeGroup } from './applications.ts'
 import { typedAddress } from './callback.ts'
 import { findCreateForm, openFormIn } from './create-form.ts'
+import { findCancelUrl } from './declined-login.ts'
 import { openGroupPages } from './group-form.ts'
 import { loadsIn } from './page-content.ts'
 import { signOut } from './sign-out.ts'
@@ -54,8 +55,8 @@ export async function takeTour(context: CheckContext): Promise<Tour> {
   const stranger = context.browser()
   const start = await context.startLogin(stranger)
   add('the start of a login', 'public', ...start.page.trail)
-  const cancel = start.url.searchParams.get('cancel_url') ?? ''
-  if (cancel.startsWith(`${settings.client}/`)) await ask('the page for a declined login', cancel)
+  const cancelUrl = findCancelUrl(context, start)
+  if (cancelUrl) await ask('the page for a declined login', cancelUrl.href)
   if (settings.page) await ask('a page without a session', settings.page)
   const application = await openWithApplication(context, { name: marks[0]!, description: marks[0]! })
   const { browser, person } = application

@@ -5,7 +5,7 @@ import type { Browser, Page } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable, passNotApplicable, ReportedElsewhere, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect, expectWithFix, fail } from '../../findings.ts'
-import { namesAddress } from '../../steps/addresses.ts'
+import { isAtOrigin, namesAddress } from '../../steps/addresses.ts'
 import {
   type ApplicationForm,
   isWrite,
@@ -171,8 +171,7 @@ const changes: CheckDefinition[] = failures.map(([failure, rule, what]) => ({
 /** Fails if the client renewed the tokens or sent the visitor to the login. */
 function expectNoLogin(context: CheckContext, { page }: Pick<SentForm, 'page'>, renewalsBefore: number): void {
   const { settings, platform } = context
-  const isOfLogin = (url: string) =>
-    url.startsWith(context.url(settings.login)) || new URL(url).origin === platform.portalUrl
+  const isOfLogin = (url: string) => url.startsWith(context.url(settings.login)) || isAtOrigin(url, platform.portalUrl)
   const isLed = page.stoppedAt !== undefined || page.trail.some(({ request }) => isOfLogin(request.url))
   expect(!isLed, 'After the 403 answer, the client sent the visitor to the login.', page)
   const renewals = context.arrived('refresh').length - renewalsBefore

@@ -16,6 +16,7 @@ import {
   navigationHeaders,
   requireExchange,
 } from '../../steps/callback.ts'
+import { requireCancelUrl } from '../../steps/declined-login.ts'
 import { otherSchemeOf, similarHosts } from '../../steps/hosts.ts'
 import { runsScript } from '../../steps/page-content.ts'
 import { readSetCookie } from '../../steps/set-cookies.ts'
@@ -468,9 +469,7 @@ export const callbackParameters: CheckDefinition[] = [
       for (const withState of [true, false])
         for (const name of ['error_description', 'error', 'error_uri', 'state', 'subject', 'client_id', 'iss']) {
           const { browser, start } = await beginLogin(context)
-          const cancelled = new URL(start.url.searchParams.get('cancel_url') ?? '', context.settings.client)
-          if (cancelled.origin !== context.settings.client)
-            throw new Undecided('cancel_url is not an address of the client.')
+          const cancelled = requireCancelUrl(context, start)
           cancelled.searchParams.set('error', 'access_denied')
           if (withState && start.state !== undefined) cancelled.searchParams.set('state', start.state)
           cancelled.searchParams.set(name, markup)

@@ -26,6 +26,7 @@ import {
   requireExchange,
   requireSignedIn,
 } from '../../steps/callback.ts'
+import { declinedCallback, requireCancelUrl } from '../../steps/declined-login.ts'
 import { endIfScripted, foreignLoads, showsInside } from '../../steps/page-content.ts'
 import { newTabs, ownCookies, plant } from '../../steps/sessions.ts'
 import { cookiesOf, readSetCookie } from '../../steps/set-cookies.ts'
@@ -396,14 +397,9 @@ export const callback: CheckDefinition[] = [
     async run(context) {
       const browser = context.browser()
       const start = await context.startLogin(browser)
-      const cancelUrl = start.url.searchParams.get('cancel_url') ?? ''
-      if (!isAtOrigin(cancelUrl, context.settings.client))
-        throw new Undecided('cancel_url is not an address of the client.')
-      const there = new URL(cancelUrl)
-      there.searchParams.set('error', 'access_denied')
-      if (start.state !== undefined) there.searchParams.set('state', start.state)
+      const addresses = [declinedCallback(context, start).href, requireCancelUrl(context, start).href]
       const statuses: number[] = []
-      for (const address of [there.href, cancelUrl]) {
+      for (const address of addresses) {
         const page = await followCallback(context, browser, address, context.beforePortal)
         await expectNoNewLogin(context, browser, page, 'The client begins a new login for a visitor who has declined.')
         expect(
@@ -420,7 +416,7 @@ export const callback: CheckDefinition[] = [
       )
       expect((await context.codeExchanges()).length === 0, 'The client exchanged a code.')
       // The login cookie may have expired while the visitor was at the portal.
-      for (const address of [there.href, cancelUrl]) {
+      for (const address of addresses) {
         const page = await followCallback(context, context.browser(), address, context.beforePortal)
         expect(page.stoppedAt === undefined, 'The client begins a new login for a visitor who has declined.', page)
         expect(
@@ -432,7 +428,7 @@ export const callback: CheckDefinition[] = [
       if (!context.settings.page) return
       // A signed-in visitor can begin another login, and decline it.
       const visitor = await context.signedIn()
-      for (const address of [there.href, cancelUrl]) {
+      for (const address of addresses) {
         const page = await visitor.browser.newTab().visit(address, context.beforePortal)
         await expectNoNewLogin(
           context,

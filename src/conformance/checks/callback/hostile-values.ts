@@ -4,8 +4,9 @@ import type { HttpExchange, Page } from '../../browser/browser.ts'
 import { type CheckDefinition, Undecided } from '../../check.ts'
 import { readStart } from '../../context.ts'
 import { expect, fail, headerOf, setCookiesOf } from '../../findings.ts'
-import { isAtOrigin, withQuery } from '../../steps/addresses.ts'
+import { withQuery } from '../../steps/addresses.ts'
 import { beginLogin, cookieHeader, errorCallback, followCallback, navigationHeaders } from '../../steps/callback.ts'
+import { findCancelUrl } from '../../steps/declined-login.ts'
 import { addressOn, leadsToScript, runsScript } from '../../steps/page-content.ts'
 import { returnNames } from '../../steps/return-names.ts'
 import { readSetCookie } from '../../steps/set-cookies.ts'
@@ -111,9 +112,8 @@ export const hostileValues: CheckDefinition[] = [
         const failed = errorCallback(other.callback, { error: 'access_denied', state: other.start.state ?? '' })
         for (const name of [...names, 'redirect_uri']) failed.searchParams.set(name, value)
         expectHere(await followCallback(context, other.browser, failed, { stopAt: isEvil }), 'a callback with an error')
-        const cancelUrl = start.url.searchParams.get('cancel_url') ?? ''
-        if (!isAtOrigin(cancelUrl, context.settings.client)) continue
-        const cancelled = new URL(cancelUrl)
+        const cancelled = findCancelUrl(context, start)
+        if (!cancelled) continue
         for (const name of [...names, 'redirect_uri']) cancelled.searchParams.set(name, value)
         const page = await followCallback(context, browser, cancelled, { stopAt: isEvil })
         expectHere(page, 'the page at cancel_url')
@@ -207,8 +207,8 @@ export const hostileValues: CheckDefinition[] = [
             errorCallback(callback, { client_id: context.platform.clientId, ...query }),
           )
           expectShort(page, 'The page for a refused callback', name)
-          const cancelled = new URL(start.url.searchParams.get('cancel_url') ?? '', context.settings.client)
-          if (cancelled.origin !== context.settings.client) continue
+          const cancelled = findCancelUrl(context, start)
+          if (!cancelled) continue
           cancelled.search = `${new URLSearchParams({ ...query, error: 'access_denied', [name]: text })}`
           const declined = await followCallback(context, isBegun ? browser : context.browser(), cancelled)
           expectShort(declined, 'The page at cancel_url', name)

@@ -4,7 +4,7 @@ import type { Browser } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable, ReportedElsewhere, Undecided } from '../../check.ts'
 import { type CheckContext, readStart, type Start } from '../../context.ts'
 import { describePage, expect, headerOf } from '../../findings.ts'
-import { isAtOrigin, leadsTo } from '../../steps/addresses.ts'
+import { leadsTo } from '../../steps/addresses.ts'
 import {
   beginLogin,
   cookieHeader,
@@ -15,6 +15,7 @@ import {
   requireExchange,
   typedAddress,
 } from '../../steps/callback.ts'
+import { declinedCallback, findCancelUrl, requireCancelUrl } from '../../steps/declined-login.ts'
 import { isNotFramed } from '../../steps/frames.ts'
 import { foreignLoads, isBareFailure } from '../../steps/page-content.ts'
 import { refusedCallbacks } from '../../steps/refused-callbacks.ts'
@@ -170,9 +171,8 @@ export const refused: CheckDefinition[] = [
     async run(context) {
       const { browser, start, callback } = await beginLogin(context)
       const answers = [(await followCallback(context, browser, callback)).trail[0]!]
-      const cancelled = start.url.searchParams.get('cancel_url') ?? ''
-      if (isAtOrigin(cancelled, context.settings.client))
-        answers.push((await followCallback(context, context.browser(), cancelled)).trail[0]!)
+      const cancelled = findCancelUrl(context, start)
+      if (cancelled) answers.push((await followCallback(context, context.browser(), cancelled)).trail[0]!)
       for (const answer of answers) {
         const { response } = answer
         if (!('status' in response) || response.status !== 200) continue
@@ -243,14 +243,11 @@ export const refused: CheckDefinition[] = [
     needs: ['page'],
     async run(context) {
       const { browser } = await context.signedIn()
-      const { url } = await context.startLogin(context.browser())
-      const address = url.searchParams.get('cancel_url') ?? ''
-      if (!isAtOrigin(address, context.settings.client))
-        throw new Undecided('cancel_url is not an address of the client.')
+      const address = requireCancelUrl(context, await context.startLogin(context.browser()))
       const withError = new URL(address)
       withError.searchParams.set('error', 'access_denied')
       withError.searchParams.set('state', 'of-no-login-00000000000000000000000000000000')
-      for (const cancelled of [address, withError.href]) {
+      for (const cancelled of [address.href, withError.href]) {
         const linked = await followCallback(context, browser, cancelled, context.beforePortal)
         if (linked.status === 404) throw new ReportedElsewhere('there is no page at cancel_url')
         const typed = await browser.newTab().visit(cancelled, context.beforePortal)
@@ -280,7 +277,7 @@ export const refused: CheckDefinition[] = [
           throw new NotApplicable('the client ends the session when a new login begins')
         const start = readStart(begun)
         const known = context.arrived('exchange').length
-        const address = fail(start, await context.authorize(start))
+        const address = fail(context, start, await context.authorize(start))
         // If the visitor is already signed in at the portal, the portal redirects at once, and the browser sends Strict
         // cookies with the callback.
         const page = await browser.newTab().visit(address.href, context.beforePortal)
@@ -358,39 +355,35 @@ export const refused: CheckDefinition[] = [
   },
 ]
 
-/**
- * Second logins that fail before an exchange. Each function returns the address to which the portal sends the browser.
- */
-const failedSecondLogins: [what: string, fail: (start: Start, callback: URL) => URL][] = [
-  [
-    'a second login that the visitor declined',
-    ({ url, state }, callback) => {
-      const address = URL.parse(url.searchParams.get('cancel_url') ?? '')
-      if (address?.origin !== callback.origin) throw new Undecided('cancel_url is not an address of the client.')
-      address.searchParams.set('error', 'access_denied')
-      if (state !== undefined) address.searchParams.set('state', state)
-      return address
-    },
-  ],
+/** Returns the address to which the portal sends the browser after a login that fails before an exchange. */
+type FailedLogin = (context: CheckContext, start: Start, callback: URL) => URL
+
+const failedSecondLogins: [what: string, fail: FailedLogin][] = [
+  ['a second login that the visitor declined', declinedCallback],
   [
     'a second login whose callback has an error',
-    ({ state }, callback) => errorCallback(callback, { error: 'server_error', state: state ?? '' }),
+    (_context, { state }, callback) => errorCallback(callback, { error: 'server_error', state: state ?? '' }),
   ],
-  ...Object.entries<(query: URLSearchParams) => void>({
-    'a second login whose callback is for another client': query =>
-      query.set('client_id', '00000000-0000-4000-8000-000000000000'),
-    'a second login whose callback comes from another issuer': query => query.set('iss', 'https://evil.example'),
-    'a second login whose callback has no code': query => query.delete('code'),
-    'a second login whose callback has two codes': query => query.append('code', 'A'.repeat(30)),
-    'a second login whose callback has no subject': query => query.delete('subject'),
-  }).map(([what, change]): [string, (start: Start, callback: URL) => URL] => [
-    what,
-    (_, callback) => {
-      change(callback.searchParams)
-      return callback
-    },
-  ]),
+  [
+    'a second login whose callback is for another client',
+    withChanged(query => query.set('client_id', '00000000-0000-4000-8000-000000000000')),
+  ],
+  [
+    'a second login whose callback comes from another issuer',
+    withChanged(query => query.set('iss', 'https://evil.example')),
+  ],
+  ['a second login whose callback has no code', withChanged(query => query.delete('code'))],
+  ['a second login whose callback has two codes', withChanged(query => query.append('code', 'A'.repeat(30)))],
+  ['a second login whose callback has no subject', withChanged(query => query.delete('subject'))],
 ]
+
+/** Returns a failed login whose callback has changed parameters. */
+function withChanged(change: (query: URLSearchParams) => void): FailedLogin {
+  return (_context, _start, callback) => {
+    change(callback.searchParams)
+    return callback
+  }
+}
 
 const forgeries: [what: string, change: (query: URLSearchParams) => void][] = [
   [

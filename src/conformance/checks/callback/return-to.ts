@@ -13,6 +13,7 @@ import {
   requireExchange,
   typedAddress,
 } from '../../steps/callback.ts'
+import { findCancelUrl, requireCancelUrl } from '../../steps/declined-login.ts'
 import { addressOn, endIfScripted, leadsToScript, runsScript } from '../../steps/page-content.ts'
 import { returnNames } from '../../steps/return-names.ts'
 import { plant, requireFaultyExchange, signedInIfPossible } from '../../steps/sessions.ts'
@@ -153,12 +154,10 @@ const failures: [
 async function decline(
   context: CheckContext,
   browser: Browser,
-  { url }: Start,
+  start: Start,
   query: Record<string, string>,
 ): Promise<Page> {
-  const address = url.searchParams.get('cancel_url') ?? ''
-  if (!isAtOrigin(address, context.settings.client)) throw new Undecided('cancel_url is not an address of the client.')
-  const cancelled = new URL(address)
+  const cancelled = requireCancelUrl(context, start)
   for (const [name, value] of Object.entries(query)) cancelled.searchParams.set(name, value)
   const page = await followCallback(context, browser, cancelled)
   if (page.status === 404) throw new ReportedElsewhere('there is no page at cancel_url')
@@ -421,8 +420,7 @@ export const returnTo: CheckDefinition[] = [
     async run(context) {
       const { login, callback, page, create, logout } = context.settings
       const start = await context.startLogin(context.browser())
-      const cancel = start.url.searchParams.get('cancel_url') ?? ''
-      const own = cancel.startsWith(`${context.settings.client}/`) ? cancel : ''
+      const own = findCancelUrl(context, start)?.href ?? ''
       const paths = [
         '/',
         login,

@@ -3,8 +3,8 @@
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import { type CheckContext, readStart } from '../../context.ts'
 import { describePage, expect, fail, setCookiesOf, statusOf } from '../../findings.ts'
-import { isAtOrigin } from '../../steps/addresses.ts'
 import { beginLogin, cookieHeader, followCallback, navigationHeaders, typedAddress } from '../../steps/callback.ts'
+import { findCancelUrl } from '../../steps/declined-login.ts'
 import { ownCookies, plant, routeIn, sessionOf, visitPage } from '../../steps/sessions.ts'
 import { cookiesOf, readSetCookie } from '../../steps/set-cookies.ts'
 import { isCallWithToken, isRenewal } from '../../tokens.ts'
@@ -198,13 +198,13 @@ export const foreignCookies: CheckDefinition[] = [
       for (const [, what, header] of hostile) {
         const { browser, start, callback } = await beginLogin(context)
         const own = cookieHeader(context, browser, callback.href)
-        const cancelUrl = start.url.searchParams.get('cancel_url') ?? ''
+        const cancelUrl = findCancelUrl(context, start)
         const { create } = context.settings
         const paths = [
           context.settings.login,
           '/',
           ...(create ? [create] : []),
-          ...(isAtOrigin(cancelUrl, context.settings.client) ? [cancelUrl] : []),
+          ...(cancelUrl ? [cancelUrl.href] : []),
           callback.href,
         ]
         for (const path of paths) {

@@ -6,6 +6,7 @@ import { isWrite, openEditForm, openWithApplication } from '../../steps/applicat
 import { credentialsOf } from '../../steps/applications.ts'
 import { beginLogin, cookieHeader, followCallback } from '../../steps/callback.ts'
 import { textFieldsOf } from '../../steps/create-form.ts'
+import { declinedCallback } from '../../steps/declined-login.ts'
 import { openForms, sendAgain } from '../../steps/every-form.ts'
 import { requestText } from '../../steps/raw.ts'
 import { expectUnprinted } from '../../steps/unprinted.ts'
@@ -60,10 +61,7 @@ const failures: ((context: CheckContext) => Promise<string[]>)[] = [
   },
   async context => {
     const { browser, start } = await beginLogin(context)
-    const cancelled = new URL(start.url.searchParams.get('cancel_url') ?? context.url('/'))
-    cancelled.searchParams.set('error', 'access_denied')
-    cancelled.searchParams.set('state', start.state ?? '')
-    await followCallback(context, browser, cancelled)
+    await followCallback(context, browser, declinedCallback(context, start))
     return [start.state ?? '']
   },
 ]

@@ -16,6 +16,7 @@ import {
   submitCreate,
   textFieldsOf,
 } from '../../steps/create-form.ts'
+import { findCancelUrl } from '../../steps/declined-login.ts'
 import { sessionIdsIn } from '../../steps/leaks.ts'
 import { visitUnder } from '../../steps/list-page.ts'
 import { renewUnder } from '../../steps/renewals.ts'
@@ -487,14 +488,14 @@ export const log: CheckDefinition[] = [
         { code: forged },
       ]
       for (const query of queries) {
-        const { browser, start, callback } = await beginLogin(context)
+        const { browser, callback } = await beginLogin(context)
         for (const [name, value] of Object.entries(query)) callback.searchParams.set(name, value)
         if ('error' in query) callback.searchParams.delete('code')
         await followCallback(context, browser, callback)
         if (!('error_description' in query)) continue
-        const cancelled = new URL(start.url.searchParams.get('cancel_url') ?? callback)
-        for (const [name, value] of Object.entries(query)) cancelled.searchParams.set(name, value)
         const other = await beginLogin(context)
+        const cancelled = findCancelUrl(context, other.start) ?? callback
+        for (const [name, value] of Object.entries(query)) cancelled.searchParams.set(name, value)
         cancelled.searchParams.set('state', other.start.state ?? '')
         await followCallback(context, other.browser, cancelled)
       }

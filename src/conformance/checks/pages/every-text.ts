@@ -11,6 +11,7 @@ import { nameField, openEditForm, openPagesAbout, openWithApplication } from '..
 import { crawl, makeApplication, redirectUri } from '../../steps/applications.ts'
 import { cookieHeader, typedAddress } from '../../steps/callback.ts'
 import { created, openFormIn } from '../../steps/create-form.ts'
+import { findCancelUrl } from '../../steps/declined-login.ts'
 import { openGroupPages } from '../../steps/group-form.ts'
 import { expectNoMissingValue } from '../../steps/missing-values.ts'
 import {
@@ -175,8 +176,8 @@ async function requestWith(
 ): Promise<HttpExchange[]> {
   const { login, callback, page, create, returnTo, logout } = context.settings
   const start = await context.startLogin(context.browser())
-  const cancel = start.url.searchParams.get('cancel_url') ?? ''
-  const own = cancel.startsWith(`${context.settings.client}/`) ? [cancel] : []
+  const cancelUrl = findCancelUrl(context, start)
+  const own = cancelUrl ? [cancelUrl.href] : []
   const names = [...new Set([...parameters, ...(returnTo ? [returnTo] : [])])]
   // All parameters in one address would make the headers of the request too long for many servers.
   const queries = [names, formFields].map(

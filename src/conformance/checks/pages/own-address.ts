@@ -4,7 +4,7 @@ import type { HttpExchange } from '../../browser/browser.ts'
 import type { CheckDefinition } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { bodyOf, expect, headerOf } from '../../findings.ts'
-import { withQuery } from '../../steps/addresses.ts'
+import { isAtOrigin, withQuery } from '../../steps/addresses.ts'
 import { ownForm, sendForm } from '../../steps/application-pages.ts'
 import { beginLogin, cookieHeader, navigationHeaders, typedAddress } from '../../steps/callback.ts'
 import { leadsToHost, otherPortOf } from '../../steps/hosts.ts'
@@ -97,7 +97,7 @@ export const ownAddress: CheckDefinition[] = [
         const answer = await context.request(context.settings.login, { headers: { ...typedAddress, ...headers } })
         const location = headerOf(answer, 'location') ?? ''
         // If the client refuses the request, no login begins, so there is no redirect_uri that could be wrong.
-        if (!URL.canParse(location) || new URL(location).origin !== context.platform.portalUrl) continue
+        if (!isAtOrigin(location, context.platform.portalUrl)) continue
         for (const name of ['redirect_uri', 'cancel_url']) {
           const [usual, now] = [start.url.searchParams.get(name), new URL(location).searchParams.get(name)]
           expect(

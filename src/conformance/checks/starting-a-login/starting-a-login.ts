@@ -207,10 +207,11 @@ export const startingALogin: CheckDefinition[] = [
     async run(context) {
       const { url } = await context.startLogin(context.browser())
       const cancelUrl = url.searchParams.get('cancel_url') ?? ''
-      const isOwn =
-        URL.canParse(cancelUrl) && new URL(cancelUrl).origin === new URL(context.platform.redirectUri).origin
-      expect(isOwn, `cancel_url is ${cancelUrl || 'missing'}, but the redirect URI is ${context.platform.redirectUri}.`)
       const { origin } = new URL(context.platform.redirectUri)
+      expect(
+        isAtOrigin(cancelUrl, origin),
+        `cancel_url is ${cancelUrl || 'missing'}, but the redirect URI is ${context.platform.redirectUri}.`,
+      )
       const { login, returnTo } = context.settings
       if (!returnTo) return
       // Some clients send visitors who decline to the page on which the login began.
@@ -220,7 +221,7 @@ export const startingALogin: CheckDefinition[] = [
         const address = page.stoppedAt && new URL(page.stoppedAt).searchParams.get('cancel_url')
         if (!address) continue
         expect(
-          URL.canParse(address) && new URL(address).origin === origin,
+          isAtOrigin(address, origin),
           `For a login with the return address ${there}, cancel_url is ${address}.`,
           page,
         )

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import { type Browser, noRedirects } from '../../browser/browser.ts'
-import { type CheckDefinition, NotApplicable, ReportedElsewhere, Undecided } from '../../check.ts'
+import { type CheckDefinition, NotApplicable, ReportedElsewhere } from '../../check.ts'
 import { type CheckContext, type Start, startIn } from '../../context.ts'
 import { describePage, expect, expectServed, expectSignedIn, fail, setCookiesOf, statusOf } from '../../findings.ts'
 import type { Person } from '../../platform.ts'
@@ -11,6 +11,7 @@ import { openPagesAbout, openWithApplication, ownForm, sendForm } from '../../st
 import { makeApplication } from '../../steps/applications.ts'
 import { beginLogin, errorCallback, followCallback, requireSignedIn } from '../../steps/callback.ts'
 import { created, formAtReplica, openCreateForm, secretOf, submitCreate } from '../../steps/create-form.ts'
+import { declinedCallback, findCancelUrl, requireCancelUrl } from '../../steps/declined-login.ts'
 import { endIfScripted } from '../../steps/page-content.ts'
 import { grantedIn, isCall } from '../../steps/renewals.ts'
 import {
@@ -65,12 +66,7 @@ const failedTabs: [
 ][] = [
   [
     'a login that the visitor declined',
-    (context, tab, { url, state = '' }) => {
-      const cancelled = new URL(url.searchParams.get('cancel_url') ?? '/', context.settings.client)
-      cancelled.searchParams.set('error', 'access_denied')
-      cancelled.searchParams.set('state', state)
-      return followCallback(context, tab, cancelled)
-    },
+    (context, tab, start) => followCallback(context, tab, declinedCallback(context, start)),
   ],
   [
     'a callback with an error',
@@ -185,9 +181,7 @@ export const tabs: CheckDefinition[] = [
       const browser = context.browser()
       const declined = await context.startLogin(browser)
       const callback = await context.authorize(await context.startLogin(browser.newTab()))
-      const cancelUrl = declined.url.searchParams.get('cancel_url')
-      if (!cancelUrl || !URL.canParse(cancelUrl)) throw new Undecided('The redirect to the portal has no cancel_url.')
-      await followCallback(context, browser, cancelUrl)
+      await followCallback(context, browser, requireCancelUrl(context, declined))
       const page = await followCallback(context, browser, callback)
       expect(await context.isSignedIn(browser), `The other login ended with ${describePage(page)}.`, page)
     },
@@ -714,12 +708,12 @@ export const tabs: CheckDefinition[] = [
       const { login, page, callback: callbackPath, replica } = context.settings
       const { browser: visitor } = await context.signedIn()
       const { browser, start, callback } = await beginLogin(context)
-      const { pathname } = new URL(start.url.searchParams.get('cancel_url') ?? '/', context.settings.client)
+      const cancelPath = findCancelUrl(context, start)?.pathname
       const paths = [
         '/',
         page,
         '/not-there-conformance',
-        pathname,
+        ...(cancelPath === undefined ? [] : [cancelPath]),
         withQuery(callbackPath, 'code=a&state=of-no-login-000'),
       ]
       for (const path of paths) {
