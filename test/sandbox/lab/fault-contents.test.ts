@@ -474,5 +474,7 @@ t.test('a fault can send a small compressed answer that decompresses to 32 MiB',
   t.ok(rawPayload.length < 256 * 1024, `${rawPayload.length}`)
   const text = gunzipSync(rawPayload)
   t.ok(text.length > 32 * 1024 * 1024)
+  // A gzip member ends with the length of its unpacked content (RFC 1952 2.3.1).
+  t.equal(rawPayload.readUInt32LE(rawPayload.length - 4), text.length, 'the answer must be one gzip member')
   t.same(JSON.parse(text.subarray(-5000).toString().trim()).ItemList.length > 0, true)
 })

@@ -1,7 +1,8 @@
 // Faults that every answer can have: in the connection, the timing, and the bytes of the body.
 import { Readable } from 'node:stream'
 import { setTimeout as pause } from 'node:timers/promises'
-import { gzipSync } from 'node:zlib'
+import { promisify } from 'node:util'
+import { constants, gzip, gzipSync } from 'node:zlib'
 import {
   type Answer,
   type Connection,
@@ -29,12 +30,14 @@ const after: Kind['when'] = ['after']
  * enough memory for it.
  */
 const bombMiB = 32
-const bombPieceMiB = 16
 
-/** A gzip file can have several members, one after the other (RFC 1952 2.2). */
-function spaces(): Buffer[] {
-  const piece = gzipSync(Buffer.alloc(bombPieceMiB * 1024 * 1024, ' '))
-  return Array.from({ length: bombMiB / bombPieceMiB }, () => piece)
+/**
+ * Compresses the text after many spaces. The result is one gzip member (RFC 1952 2.2), because some libraries unpack
+ * only the first member.
+ */
+function makeBomb(text: string): Promise<Buffer> {
+  const spaces = Buffer.alloc(bombMiB * 1024 * 1024, ' ')
+  return promisify(gzip)(Buffer.concat([spaces, Buffer.from(text)]), { level: constants.Z_BEST_SPEED })
 }
 
 /**
@@ -155,10 +158,10 @@ export const connectionKinds: Kinds = {
   'gzip-bomb': {
     does: `The body is compressed, although the client did not ask for that. After decompression it begins with ${bombMiB} MiB of spaces.`,
     when: after,
-    run: ({ answer }) => ({
+    run: async ({ answer }) => ({
       ...answer,
       headers: { ...answer.headers, 'content-encoding': 'gzip' },
-      body: Buffer.concat([...spaces(), gzipSync(answer.body)]),
+      body: await makeBomb(answer.body),
     }),
   },
   headers: {
