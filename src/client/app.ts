@@ -40,7 +40,10 @@ export type ServerOptions = {
   countCall?: CountCall
   /** This signal is aborted when the process receives SIGTERM or SIGINT. */
   draining?: AbortSignal
-  /** How many milliseconds all calls of a request to the portal and the API may take. The default is 25,000. */
+  /**
+   * The time limit, in milliseconds, for all calls to the portal and the API that one request makes. The default is
+   * 25,000.
+   */
   requestDeadlineMs?: number
   /** Reads templates again each time they are rendered, for development. */
   reloadTemplates?: boolean

@@ -23,7 +23,7 @@ export type ProductSettings<Product extends object> = {
   read: (reader: SettingsReader) => Product
 }
 
-/** Returns its argument. TypeScript infers the type of the parameter of `read` from this call. */
+/** Returns its argument. From this call, TypeScript infers the type of `read`'s parameter. */
 export function defineSettings<Product extends object>(settings: ProductSettings<Product>): ProductSettings<Product> {
   return settings
 }
@@ -43,8 +43,8 @@ function isLoopback({ hostname }: URL): boolean {
 }
 
 /**
- * Whether the address uses http and leads to another machine. Other people on the network can then read everything that
- * is sent.
+ * Whether the address uses http and leads to another machine. If so, other people on the network can read everything
+ * that is sent.
  */
 export function isPlainHttp(url: URL): boolean {
   return url.protocol === 'http:' && !isLoopback(url)

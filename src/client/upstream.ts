@@ -27,8 +27,8 @@ export type Call = {
   method: 'GET' | 'POST' | 'PUT' | 'DELETE'
   url: string
   /**
-   * The call also sends the request id and the trace context of the browser's request. It sends no other header of the
-   * browser.
+   * The call also sends the request id and the trace context of the browser's request. It sends no other headers from
+   * the browser.
    */
   headers?: Record<string, string>
   body?: string
@@ -240,8 +240,8 @@ async function beforeDeadline<T>(deadlineMs: number, work: (signal: AbortSignal)
   }, deadlineMs)
   return Promise.race([work(controller.signal), deadline.promise]).finally(() => {
     clearTimeout(timer)
-    // Cancel the immediate too. Until it runs, it keeps the answer in memory, and a busy process may read many other
-    // answers before that.
+    // Cancel the immediate too. Until the immediate runs, it keeps the answer in memory, and a busy process may read
+    // many other answers in that time.
     clearImmediate(immediate)
   })
 }

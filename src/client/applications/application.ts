@@ -28,7 +28,7 @@ export type Application = Omit<ApplicationFields, keyof Client> & {
  * A client secret and app access tokens. The API returns these credentials only once. This client keeps the credentials
  * in two places:
  *
- * - in a sealed cookie, until the next page has shown the credentials, but at most for ten minutes (handover.ts);
+ * - in a sealed cookie, until the next page has shown the credentials, but for at most ten minutes (handover.ts);
  * - in memory, so that the client gives the same response if the browser sends a form twice (`once` in web/forms.ts).
  *   The credentials in memory expire after ten minutes. The process deletes expired credentials when somebody next
  *   sends a form of the same kind.
@@ -126,7 +126,7 @@ function listOf(value: unknown): unknown[] {
   return Array.isArray(value) ? value : []
 }
 
-/** A text can contain half a surrogate pair. The result does not, because encodeURIComponent would throw an error. */
+/** The result has no half surrogate pair, because encodeURIComponent would throw an error for it. */
 function textOf(value: unknown): string {
   return typeof value === 'string' ? value.toWellFormed() : ''
 }

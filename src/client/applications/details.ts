@@ -56,7 +56,7 @@ export const details: FastifyPluginAsync<ApplicationsOptions> = async (app, { co
   }
 }
 
-/** Returns the texts between the commas of a list. */
+/** Splits a comma-separated list. */
 function textsIn(list = ''): string[] {
   return list
     .split(',')

@@ -14,8 +14,8 @@ type FormField = {
    */
   maxlength?: number
   /**
-   * Called only if the value is not empty. Returns a sentence for each problem of the value. `all` contains the values
-   * of all fields.
+   * Called only if the value is not empty. Returns a sentence for each problem with the value. `all` contains the
+   * values of all fields.
    */
   findProblems?: (value: string, all: Record<string, string>, label: Label) => Sentence[]
 }
@@ -110,7 +110,7 @@ export function describeFields({ applications }: Texts) {
   return Object.fromEntries(fieldNames.map(name => [name, { label: labels[name], maxlength: limits[name].maxlength }]))
 }
 
-/** Replaces the API's field names in the sentences of the API with the labels of the form. */
+/** In the API's sentences, replaces the API's field names with the labels of the form. */
 export function withFormLabels(error: FieldError): FieldError {
   const relabel = (sentence: Sentence) => (texts: Texts) => {
     const labels: Record<string, string> = texts.applications.form.labels

@@ -34,8 +34,9 @@ export function apiPathOf(request: FastifyRequest): string {
 }
 
 /**
- * Returns the application's id from the page's address. Throws PublicError 404 if the text in the address cannot be an
- * id. Fastify has already decoded %2F to a slash, so an unchecked text could lead to another address of the API.
+ * Returns the application's id from the page's address. Throws PublicError 404 if the text in the address is not a
+ * possible id. Fastify has already decoded %2F to a slash, so an unchecked text could lead to another address of the
+ * API.
  */
 export function idOf({ params, texts }: FastifyRequest): string {
   const { id } = params as { id?: unknown }

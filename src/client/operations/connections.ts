@@ -1,5 +1,5 @@
-// Closes a connection in both directions if Node cannot parse a request or a request arrives too slowly, and limits the
-// number of open connections.
+// Limits the number of open connections. Closes a connection in both directions if Node cannot parse a request, or if a
+// request arrives too slowly.
 import type { Server, Socket } from 'node:net'
 import type { Logger } from 'pino'
 

@@ -20,9 +20,8 @@ declare module 'fastify' {
 type AnswerClientError = (error: NodeJS.ErrnoException, socket: Socket) => void
 
 /**
- * `defaultMs` is the time limit for all calls of a request to the portal and the API. It must be less than
- * `connectionTimeout`. The time of other work of a handler, such as a query to a product's own database, is not
- * limited.
+ * `defaultMs` is the time limit for all calls to the portal and the API that one request makes. It must be less than
+ * `connectionTimeout`. Other work in a handler, such as a query to a product's own database, has no time limit.
  */
 export function createDeadlines(defaultMs: number) {
   /** The current request of each connection. The map contains only requests whose route sets `deadlineMs`. */

@@ -63,8 +63,8 @@ export async function openReadableLog(out: NodeJS.WritableStream): Promise<Desti
     singleLine: true,
     translateTime: 'HH:MM:ss',
     messageFormat: ({ event, msg = '' }) => String(event ?? msg).replaceAll('\n', ' '),
-    // The readable lines do not contain these fields. The fields help to search a log, but in a terminal they only make
-    // the lines longer.
+    // The readable lines do not contain these fields. The fields help operators search a log, but in a terminal they
+    // only make the lines longer.
     ignore: 'event,pid,hostname,app,version,reqId,visitor',
     // The cause of an error is printed with the lines of its stack.
     errorLikeObjectKeys: ['cause'],

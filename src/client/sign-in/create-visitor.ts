@@ -1,5 +1,5 @@
-// Makes the visitor of a request from a session. The visitor contains the product's data, and methods that call the
-// application API.
+// Makes the visitor of a request from a session. The visitor object holds the product's data and the methods that call
+// the application API.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { callContext, countRefresh, logAsOwner, logEvent } from '../operations/request-log.ts'
 import type { Upstream } from '../upstream.ts'

@@ -77,13 +77,13 @@ export function createLogin({
   keepConnection,
 }: LoginOptions) {
   /**
-   * The logins that `completeLogin` is completing, keyed by their `state`. Afterwards, the value is `finished` for ten
-   * minutes. A code works only once, so the client uses this map to recognise a repeated callback request. Browsers
-   * repeat this request if the connection breaks, or if the visitor reloads an error page.
+   * The logins that `completeLogin` is completing, keyed by their `state`. After a login is complete, its value is
+   * `finished` for ten minutes. A code works only once, so the client uses this map to recognise a repeated callback
+   * request. Browsers repeat this request if the connection breaks, or if the visitor reloads an error page.
    */
   const logins = new ExpiringMap<Promise<Cookie[]> | 'finished'>(clock)
 
-  /** GET /login: stores the login in a cookie of this browser and redirects to the portal. */
+  /** GET /login: stores the login in a cookie in this browser and redirects to the portal. */
   async function begin(request: FastifyRequest, reply: FastifyReply) {
     const { returnTo: given } = request.query as { returnTo?: unknown }
     const returnTo = localPath(given) ?? home
@@ -96,7 +96,7 @@ export function createLogin({
   /**
    * Begins a login whose tokens go to the product. The visitor must be signed in, and the user id must be known. At the
    * callback, the browser does not send the Strict cookies of the session. So the login cookie contains a hash of the
-   * user id, and the callback compares this hash with the hash of the user in the new tokens.
+   * user id, and the callback compares this hash with the hash of the user id in the new tokens.
    */
   async function connect(request: FastifyRequest, reply: FastifyReply, { returnTo }: { returnTo: string }) {
     if (request.method === 'GET')
@@ -205,7 +205,7 @@ export function createLogin({
     }
     const name = await portal.fetchName(tokens, context)
 
-    // The new session contains no data of an earlier session in this browser, because an attacker may have set the
+    // The new session contains no data from an earlier session in this browser, because an attacker may have set the
     // cookies of the earlier session.
     const { session, cookies } = sessions.begin(tokens, name, request.cookies, context)
     logAsOwner(request, session.owner)
@@ -228,8 +228,9 @@ export function createLogin({
   }
 
   /**
-   * Answers a callback with an error from the portal (RFC 6749 4.1.2.1). The text of the error comes from the address,
-   * and anyone can make a link with another text. So the page shows the text in quotation marks, and shortens it.
+   * Answers a callback that contains an error from the portal (RFC 6749 4.1.2.1). The text of the error comes from the
+   * address, and anyone can make a link with another text. So the page shows the text in quotation marks, and shortens
+   * it.
    */
   function renderPortalError(reply: FastifyReply, { error, error_description }: Callback, login: PendingLogin) {
     if (error === 'access_denied') return renderDeclinedPage(reply, login)

@@ -42,8 +42,8 @@ export function createSignOut({ portal, sealer, loginCookies, sessions, runSignO
   async function revokeTokens(request: FastifyRequest, session: Session | undefined): Promise<void> {
     const refreshTokens = unsealRefreshTokens(sealer, request.cookies)
     const tokens = refreshTokens.map(({ value }) => value)
-    // Revoking a refresh token also ends its access tokens. So the access token is revoked only if the session has no
-    // refresh token.
+    // Revoking a refresh token also makes its access tokens invalid. So the access token is revoked only if the session
+    // has no refresh token.
     const hasRefreshToken = refreshTokens.some(({ cookieName }) => cookieName === session?.refreshCookieName)
     if (session && !hasRefreshToken) tokens.push(session.accessToken)
     sessions.noteSignOut(tokens)

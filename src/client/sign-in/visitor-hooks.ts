@@ -25,9 +25,9 @@ export function createVisitorHooks({ portal, sessions, visitors, home }: Visitor
    * Protects a scope. The handlers of this scope can read `request.visitor`. Visitors without a session are redirected
    * to the login or asked to sign in.
    *
-   * A preHandler checks the session, after the body was parsed. So if a form arrives without a session, the client can
-   * keep the text that the visitor typed (PG-14). If another kind of body arrives without a session, the onRequest hook
-   * refuses the request before the body is read. The onRequest hook unseals the cookies, but does not renew the
+   * A preHandler checks the session after the body has been parsed. So if a form arrives without a session, the client
+   * can keep the text that the visitor typed (PG-14). If another kind of body arrives without a session, the onRequest
+   * hook refuses the request before the body is read. The onRequest hook unseals the cookies, but does not renew the
    * session. If the parser refused the body after a renewal, the new cookies would be lost (RF-09).
    */
   function protect(scope: FastifyInstance): void {
@@ -60,7 +60,7 @@ export function createVisitorHooks({ portal, sessions, visitors, home }: Visitor
       await request.renewal?.catch(() => undefined)
       request.hasSetCookies = true
       // In the meantime, the visitor may have signed out in another tab, or another request may have renewed the
-      // session. If this process handled the sign-out or the renewal, it leaves the cookies out.
+      // session. If this process handled that sign-out or renewal, it does not send the cookies queued for this answer.
       const cookies = queuedCookies(request)
       if (cookies.length === 0 || sessions.isOutdated(request.cookies, cookies, request.receivedAtMs)) return
       setCookies(reply, cookies)

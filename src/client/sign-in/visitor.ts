@@ -3,8 +3,8 @@
 import type { Api } from './api.ts'
 
 /**
- * The product's own data in the session cookie, such as a role or a language. The data may have at most 500 bytes as
- * JSON. A product adds its own fields, which must be optional:
+ * The product's own data in the session cookie, such as a role or a language. As JSON, the data may be at most 500
+ * bytes long. A product adds its own fields, which must be optional:
  *
  *   declare module '../sign-in/visitor.ts' {
  *     interface SessionData { role?: string }

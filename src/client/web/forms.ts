@@ -78,9 +78,9 @@ export type FormToken = {
   isOwnerRandom?: boolean
   shownAt: number
   /**
-   * What the client knew about the API's data when the client made this token, such as the time at the API. The work of
-   * the form can compare this text with the API's data, to find out whether an earlier submission has already taken
-   * effect. The form's `data` returns this text.
+   * What the client knew about the API's data when the client made this token, such as the time on the API's clock. The
+   * work of the form can compare this text with the API's data, to find out whether an earlier submission has already
+   * taken effect. The form's `data` returns this text.
    */
   seen?: string | undefined
   /** True if the form was sent before, and the client does not know whether the API has carried out the call. */

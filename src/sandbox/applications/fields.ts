@@ -111,8 +111,8 @@ export class InvalidFields extends Refusal {
   }
 }
 
-// An answer names at most this number of wrong redirect URIs. A body can contain thousands of wrong redirect URIs, and
-// the answer must not be larger than the body.
+// An answer names at most this many wrong redirect URIs. A body can contain thousands of wrong redirect URIs, and the
+// answer must not be larger than the body.
 const mostProblems = 10
 
 /**

@@ -6,7 +6,7 @@ import { defineCommand, NothingDone, runCommand, sqlitePathOf } from './run-comm
 const usage = `npm run sandbox:backup -- FILE
 
 Copies the sandbox's SQLite database to FILE, which must not exist yet. You can use this command while the sandbox runs.
-DATABASE_URL says where the database is. For PostgreSQL use pg_dump, see docs/backup.md.`
+DATABASE_URL says where the database is. For PostgreSQL, use pg_dump: see docs/backup.md.`
 
 export const backUp = defineCommand({ usage, failure: 'Nothing was copied' }, async (config, args) => {
   const { positionals } = parseArgs({ args, allowPositionals: true })

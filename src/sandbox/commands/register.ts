@@ -15,7 +15,7 @@ import { defineCommand, NothingDone, onStore, runCommand } from './run-command.t
 
 const usage = `npm run sandbox:register -- --redirect-uri URI [options]
 
-Registers a client at the sandbox and prints its settings. You can use this command while the sandbox runs.
+Registers a client with the sandbox and prints its settings. You can use this command while the sandbox runs.
 
   --redirect-uri URI   an address to which the portal redirects browsers after a login; you can repeat this option
   --name NAME          the client's name (My client)
@@ -37,7 +37,7 @@ export const registerClient = defineCommand({ usage, failure: 'Nothing was regis
   const { portalUrl, apiUrl, databaseUrl } = config
   if (databaseUrl.reveal() === 'sqlite::memory:')
     throw new NothingDone(
-      'This command cannot use a database in memory. Register the client at the running sandbox, with POST /lab/v1/applications.',
+      'This command cannot use a database in memory. Register the client with the running sandbox: send POST /lab/v1/applications.',
     )
   if ([portalUrl, apiUrl].some(url => new URL(url).port === '0'))
     throw new NothingDone(

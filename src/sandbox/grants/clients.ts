@@ -26,8 +26,8 @@ export async function authenticateClient(
   notes.check({ name: 'client_secret', passed: isRight, received: secret })
   if (isRight) return notes.about({ knownClientId: clientId, provenClientId: clientId })
   const buckets: Bucket[] = [
-    // All strings that cannot be an id share one count of failures. Otherwise an attacker could fill the table with
-    // invented ids.
+    // All strings that are not possible client ids share one failure counter. Otherwise an attacker could fill the
+    // table with invented ids.
     { key: `client ${isPossible ? clientId : '(impossible)'}`, limit: 10, windowMs: failureWindowMs },
     { key: `address ${sourceOf()}`, limit: 100, windowMs: failureWindowMs },
   ]

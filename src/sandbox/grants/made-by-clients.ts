@@ -49,8 +49,9 @@ export async function renewMadeByClient(
   const { applicationId, clientId } = ids
   if (!isId(applicationId) || !isClientId(clientId)) throw new Refusal('application-unknown')
   return store.transaction(async db => {
-    // Look first whether the form was sent before: after the first request, the record may no longer be in the list, and
-    // claimMade would throw. All entries of the page share one form id, so the form id alone does not identify an entry.
+    // First check whether the form was sent before: after the first request, the record may no longer be in the list,
+    // and claimMade would throw. All entries of the page share one form id, so the form id alone does not identify an
+    // entry.
     const id = `${form.id} ${applicationId} ${clientId}`
     if (!(await finishAuthorization(db, id, form.expiresAt))) throw new Refusal('secret-shown')
     const made = await claimMade(db, { userId, ids, now })

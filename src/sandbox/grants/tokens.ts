@@ -107,7 +107,7 @@ async function whyRefused(
 /**
  * Revokes a token (RFC 7009 2.1). If the token belongs to a family, the whole family ends, even if the token is a
  * refresh token that was already replaced. If the token belongs to an application's credentials, only this token ends.
- * Returns false if the token is unknown or belongs to another client, and for an access token that has expired or was
+ * Returns false if the token is unknown, belongs to another client, or is an access token that has expired or was
  * revoked.
  */
 export async function revokeToken(

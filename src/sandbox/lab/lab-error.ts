@@ -38,7 +38,7 @@ export function answerInLabDialect(scope: FastifyInstance): void {
     if (statusCode === 401) reply.header('www-authenticate', ['Bearer realm="lab"', 'Basic realm="lab"'])
     reply.status(statusCode)
     // Only browsers ask for text/html by default. A call under /lab/v1 always answers in JSON, as its description says,
-    // even to a browser.
+    // even if a browser sent it.
     const isCall = request.routeOptions.schema !== undefined
     if (isCall || typeof explanation !== 'string' || !request.headers.accept?.includes('text/html'))
       return reply.send({ error: { status: statusCode, message: explanation } })
@@ -54,7 +54,7 @@ export function answerInLabDialect(scope: FastifyInstance): void {
 
 /**
  * The page has no style sheet, because the laboratory would also refuse the request for the style sheet. The function
- * does not escape anything, so pass only fixed texts.
+ * does not escape anything, so pass only fixed text.
  */
 function refusalPage(title: string, message: string): string {
   return [

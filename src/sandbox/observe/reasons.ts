@@ -264,7 +264,7 @@ export const reasons = {
   },
   'token-of-another-kind': {
     found: 'The access token is valid, but the call does not accept access tokens of this kind.',
-    why: 'A client must not change the members of a group, so it cannot use the tokens that it gets at logins for this. An application’s own token does not belong to a user.',
+    why: 'A client must not change the members of a group, so the tokens that it gets at logins do not allow this. An application’s own token does not belong to a user.',
     fix: 'Use an access token from the portal’s own page to change the members of a group. With an application’s own access token, only read or list that application.',
     reference: 'RFC 6750 3.1; the API’s own description',
   },
@@ -338,7 +338,7 @@ export const reasons = {
   'user-unknown': {
     found: 'There is no user with this id.',
     why: 'Only a user can be in a group.',
-    fix: 'Ask the user for the user ID on their account page.',
+    fix: 'Ask the user for their user ID, which is on their account page.',
     reference: 'rule groups-invite',
   },
   'link-unknown': {

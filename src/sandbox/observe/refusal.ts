@@ -20,7 +20,7 @@ export interface RefusalDetails {
   userId?: string
   /** The application that the user does not have the right to remove. */
   managed?: string
-  /** After this number of seconds, the same request may succeed. */
+  /** After this many seconds, the same request may succeed. */
   retryAfterSeconds?: number
   /** One sentence for each field that is wrong, for the person who has filled in the form. */
   problems?: Record<string, string>

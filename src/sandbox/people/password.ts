@@ -34,7 +34,7 @@ export interface PasswordAttempt {
   mark?: Mark | undefined
 }
 
-// A mark contains at most this number of accounts. If more people use the same browser, the mark forgets the oldest
+// A mark contains at most this many accounts. If more people use the same browser, the mark forgets the oldest
 // accounts. If strangers then enter wrong passwords for these accounts, the owners may have to wait for a quarter of an
 // hour.
 const mostAccounts = 5

@@ -12,7 +12,7 @@ const usualCost = { memory: 19_456, passes: 2, parallelism: 1 }
 const tagLength = 32
 
 /**
- * The maximum number of characters of a password. Nobody needs a longer password, and hashing it would take more time.
+ * The maximum number of characters in a password. Nobody needs a longer password, and hashing it would take more time.
  */
 export const longestPassword = 1000
 

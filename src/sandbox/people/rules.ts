@@ -12,7 +12,7 @@ export interface AccountFields {
   lastName: string
 }
 
-/** The minimum number of characters of a password. Pages show this number next to the password field. */
+/** The minimum number of characters in a password. Pages show this number next to the password field. */
 export const shortestPassword = 8
 const longestName = 100
 

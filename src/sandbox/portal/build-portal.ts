@@ -69,7 +69,8 @@ export async function buildPortal(services: Services): Promise<FastifyInstance> 
     // Other sites send visitors to GET / and POST /, with a link, a redirect or a form. The cross-site guard does not
     // apply to these two routes, because they change nothing.
     const authorize = authorizeRoutes(services)
-    // A request may have none of a login's parameters: a person has typed the address, or a client has forgotten them.
+    // A request may have none of the parameters of a login, because a person typed the address, or because a client
+    // forgot the parameters.
     const kindOfStart = ({ query }: FastifyRequest) =>
       isLoginRequest(query as Record<string, unknown>) ? 'authorize' : 'page'
     pages.get('/', describedCall(operations.startLoginCall, kindOfStart), authorize.show)

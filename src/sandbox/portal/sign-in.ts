@@ -198,14 +198,14 @@ export const signedOutPath = '/signed-out'
 /** The pages for signing out of the portal in this browser. The visitor stays signed in to applications. */
 export function signOutRoutes(services: Pick<Services, 'store' | 'clock' | 'keyRing'>) {
   /**
-   * Shows the page with the button to sign out. Applications link to this page, because they cannot end the session at
-   * the portal themselves. Until this session ends, the portal does not ask for a password at the next login.
+   * Shows the page with the sign-out button. Applications link to this page, because they cannot end the session at the
+   * portal themselves. Until this session ends, the portal does not ask for a password at the next login.
    */
   async function show(request: FastifyRequest, reply: FastifyReply) {
     return reply.viewAsync('sign-out', { title: 'Sign out', user: await findVisitor(services, request) })
   }
 
-  // The form for signing out needs no form token, because the cross-site guard refuses requests from other sites.
+  // The sign-out form needs no form token, because the cross-site guard refuses requests from other sites.
   async function signOut(_request: FastifyRequest, reply: FastifyReply) {
     await signBrowserOut(services, reply)
     return reply.redirect(signedOutPath, 303)
@@ -213,7 +213,7 @@ export function signOutRoutes(services: Pick<Services, 'store' | 'clock' | 'keyR
 
   /**
    * Shows the page that follows a sign-out in this browser or a sign-out everywhere. A visitor who is still signed in
-   * gets the page with the button to sign out.
+   * gets the page with the sign-out button.
    */
   async function showSignedOut(request: FastifyRequest, reply: FastifyReply) {
     if (await findVisitor(services, request)) return reply.redirect('/sign-out', 303)

@@ -42,8 +42,8 @@ export interface SeedReport {
    */
   refused: string[]
   /**
-   * Texts that say what people have changed, such as `the password was changed`. If `isForced` is true, seeding undoes
-   * these changes. Otherwise, seeding keeps them.
+   * Phrases that say what people have changed, such as `the password was changed`. If `isForced` is true, seeding
+   * undoes these changes. Otherwise, seeding keeps them.
    */
   outdated: string[]
 }

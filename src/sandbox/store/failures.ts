@@ -4,9 +4,9 @@ import { sql } from 'kysely'
 import type { Db } from './schema.ts'
 
 /**
- * One count of failures or attempts. A key must not contain an e-mail address or another text that people type: the
- * caller must hash this text first. A key can contain an IP address, because a hash of an IP address is easy to reverse.
- * The sweep deletes the count when its window has ended.
+ * One count of failures or attempts. A key must not contain an e-mail address or other text that people type: the
+ * caller must hash such text first. A key can contain an IP address, because a hash of an IP address is easy to
+ * reverse. The sweep deletes the count when its window has ended.
  */
 export interface Bucket {
   key: string

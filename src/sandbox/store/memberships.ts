@@ -108,8 +108,8 @@ export interface GroupOfUser {
   memberCount: number
 }
 
-// The page shows at most this number of groups, because nobody reads a longer list. Today a user cannot have so many
-// groups, but a user of an earlier version of the sandbox may have more.
+// The page shows at most this many groups, because nobody reads a longer list. Today a user cannot have so many groups,
+// but a user of an earlier version of the sandbox may have more.
 const shownGroups = 100
 
 /** Lists at most 100 groups of a user. The groups that the user has made come first. This takes two queries. */

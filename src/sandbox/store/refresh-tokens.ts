@@ -10,7 +10,7 @@ export interface TokenFamily {
   generation: number
 }
 
-// The store keeps this number of replaced tokens for a family. The portal does not recognise older tokens.
+// The store keeps this many replaced tokens for a family. The portal does not recognise older tokens.
 const mostReplaced = 100
 
 const renewalsAMinute = 60

@@ -74,8 +74,8 @@ function claimsOf({ issuer, userId, clientId, now }: AccessTokenOrder, lifetime:
 }
 
 // This function is faster than its alternatives, and signing is most of the work of an exchange. For a signature, jose
-// needs three times as much processor time, and node:crypto with `dsaEncoding: 'ieee-p1363'` needs twice as much. If
-// this code were wrong, every verification would fail, so a mistake could not stay hidden.
+// needs three times as much CPU time, and node:crypto with `dsaEncoding: 'ieee-p1363'` needs twice as much. If this
+// code were wrong, every verification would fail, so a mistake could not stay hidden.
 export function signAccessToken({ id, privateKey }: SigningKey, claims: AccessTokenClaims): string {
   const header = { alg: 'ES256', typ: 'at+jwt', kid: id }
   const content = `${encode(header)}.${encode(claims)}`

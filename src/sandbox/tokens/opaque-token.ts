@@ -23,7 +23,7 @@ export function deriveSuccessor(sealingKey: Buffer, refreshToken: string): strin
   return toAlphanumeric(createHmac('sha256', key).update(refreshToken).digest())
 }
 
-/** Returns the SHA-256 hash in base64url. One round of hashing is enough for a text with at least 128 random bits. */
+/** Returns the SHA-256 hash in base64url. One round of hashing is enough for a string with at least 128 random bits. */
 export function hashToken(token: string): string {
   return hash('sha256', token, 'base64url')
 }

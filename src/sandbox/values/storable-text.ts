@@ -1,4 +1,4 @@
-// Decides which texts can be stored and shown.
+// Decides which strings can be stored and shown.
 
 /** PostgreSQL cannot store the character NUL, and UTF-8 cannot encode half a surrogate pair. */
 export function isStorableText(text: string): boolean {

@@ -3,9 +3,9 @@ import type { FastifyReply } from 'fastify'
 import { isPlainHost } from '../values/plain-host.ts'
 
 /**
- * `formTargets` are the origins to which a form of this page can redirect. The caller has checked these origins.
+ * `formTargets` are the origins to which a form on this page can redirect. The caller has checked these origins.
  * Chromium applies form-action to the whole chain of redirects, so with only `'self'` it would block the redirect back
- * to the client. `hasScript` allows the portal's own scripts. The consent page has no scripts, because it shows texts
+ * to the client. `hasScript` allows the portal's own scripts. The consent page has no scripts, because it shows text
  * that a stranger has written.
  */
 export function setPageHeaders(

@@ -25,7 +25,7 @@ type Metadata = { usesPkce: boolean; isIssuerRequired: boolean; hasRevocation: b
 
 export type Tokens = {
   accessToken: string
-  /** The lifetime in seconds: a whole number, at least 1 and at most 400 days. */
+  /** The lifetime in seconds: a whole number, at least 1 second and at most 400 days. */
   expiresIn: number
   refreshToken: string | undefined
 }
@@ -114,8 +114,8 @@ export function createPortal(registration: Registration, upstream: Upstream, clo
   }
 
   /**
-   * Revokes a token (RFC 7009). If this is a refresh token, its access tokens also end. If this is an access token, the
-   * whole grant ends. If the portal does not offer revocation, this function does nothing.
+   * Revokes a token (RFC 7009). If this is a refresh token, its access tokens also become invalid. If this is an access
+   * token, the whole grant ends. If the portal does not offer revocation, this function does nothing.
    */
   async function revoke(token: string, context: RequestContext): Promise<void> {
     if (!(await readMetadata(context)).hasRevocation) return

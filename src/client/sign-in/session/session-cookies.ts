@@ -32,7 +32,7 @@ export type SentRefreshToken = RefreshToken & { cookieName: string }
 
 /**
  * The sealed payloads. Times are in milliseconds since 1970. Change `payloadVersion` when you change a field. The
- * client does not read sessions of another version, so the visitors of these sessions have to sign in again. An empty
+ * client does not read sessions of another version, so visitors with such sessions have to sign in again. An empty
  * field is left out, because every byte of JSON reduces the space for the access token.
  */
 const payloadVersion = 1
@@ -54,11 +54,13 @@ type RefreshPayload = { v: number; token: string; owner: string; name?: string |
 const sessionName = '__Host-session'
 const secondPartName = '__Host-session-2'
 const refreshPrefix = '__Host-refresh-'
-/** If a cookie has more than 4,096 bytes, browsers silently drop it, and keep the earlier cookie with the same name. */
+/**
+ * If a cookie is longer than 4,096 bytes, browsers silently drop it, and keep the earlier cookie with the same name.
+ */
 const maxPartLength = 4_000
 /**
  * The maximum number of characters in the values of both session cookies together. Including their names, the two
- * cookies have fewer than 5,000 bytes.
+ * cookies together are shorter than 5,000 bytes.
  */
 const maxSessionLength = 4_964
 const maxRefreshCookieLength = 300

@@ -65,7 +65,7 @@ export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date
   const replaced = new ExpiringMap<number>(clock)
 
   /**
-   * Begins a session after a login. The new session contains no data of an earlier session. Throws LoginError if a
+   * Begins a session after a login. The new session contains no data from an earlier session. Throws LoginError if a
    * token is too long.
    */
   function begin(
@@ -129,8 +129,8 @@ export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date
       if (renewed.refreshToken !== refreshToken) replaced.set(refreshToken, clock().getTime(), rememberEndMs)
       return renewed
     })
-    // If the old refresh token stays valid, the next request can renew again. It must not get this result: the access
-    // token in it may have expired already.
+    // If the old refresh token stays valid, the next request can renew again. That request must not get this result,
+    // because the access token in it may already have expired.
     if (tokens.refreshToken === refreshToken) renewals.delete(refreshToken)
     if (signOuts.get(refreshToken) !== undefined) throw new RefreshRefused('signed out')
     return tokens
@@ -146,10 +146,10 @@ export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date
   }
 
   /**
-   * Whether a response must leave out the cookies `set`. This is the case if the visitor has signed out (CK-13) or
-   * another request has renewed the session (CK-18), after the request arrived or less than a minute before. `sent`
-   * contains the cookies of the request, and `receivedAtMs` is the time at which the request arrived. Each replica
-   * knows only the sign-outs and renewals that it has handled itself.
+   * Whether a response must leave out the cookies `set`. This is the case if the visitor signed out (CK-13), or another
+   * request renewed the session (CK-18), later than one minute before the request arrived. `sent` contains the cookies
+   * of the request, and `receivedAtMs` is the time at which the request arrived. Each replica knows only the sign-outs
+   * and renewals that it has handled itself.
    */
   function isOutdated(sent: Cookies, set: Cookie[], receivedAtMs: number): boolean {
     const mayHaveOldCookies = (changedAtMs: number | undefined) =>

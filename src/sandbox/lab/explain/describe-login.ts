@@ -98,7 +98,7 @@ const values = {
   type: 'object',
   additionalProperties: { anyOf: [ref('Value'), listOf(ref('Value'))] },
   description:
-    'The keys are the names of the values. If a name was sent more than once, or a JSON body contains a list with this name, the value is a list.',
+    'The keys are the names of the values. The value is a list if its name was sent more than once, or if a JSON body contains a list with this name.',
 }
 
 const summary = {

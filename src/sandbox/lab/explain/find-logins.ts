@@ -74,7 +74,7 @@ export function isFoundBy(query: LoginQuery, login: RecordedLogin, now: Date): b
 export type NamesOf = (clientIds: string[]) => Promise<Map<string, string>>
 
 /**
- * Returns the logins that contain every word of the text, newest first. A word is compared with all texts that the
+ * Returns the logins that contain every word of the text, newest first. A word is compared with all text that the
  * laboratory can show. The hash of the word is compared with the hashes of hidden values: states, codes and tokens.
  */
 export async function searchLogins(

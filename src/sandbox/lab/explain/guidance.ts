@@ -1,4 +1,4 @@
-// The texts for developers about failed steps and about the portal's checks.
+// What developers read about failed steps and about the portal's checks.
 import { type Guidance, reasons } from '../../observe/reasons.ts'
 import type { CheckName } from '../../observe/steps.ts'
 import type { StepReason } from '../record/recorded.ts'

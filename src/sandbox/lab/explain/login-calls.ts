@@ -74,7 +74,7 @@ export function loginCalls({
             pattern: '^(0*([12]?\\d|30))?$',
             title: 'a whole number from 0 to 30',
             description:
-              'If no login matches yet, the call waits for a matching login. It waits at most this number of seconds.',
+              'If no login matches yet, the call waits for a matching login. It waits for at most this many seconds.',
           },
           ...loginQueryParameters,
           page,

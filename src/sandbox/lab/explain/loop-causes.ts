@@ -26,7 +26,7 @@ const twoHosts: LoopCause = {
 const largeCookie: LoopCause = {
   cause: 'The session cookie is too large.',
   check:
-    'Measure the Set-Cookie header of the callback: browsers drop a cookie whose name and value together have more than 4,096 bytes. Split the cookie, or keep the tokens on the server.',
+    'Measure the Set-Cookie header of the callback: browsers drop a cookie whose name and value are together longer than 4,096 bytes. Split the cookie, or keep the tokens on the server.',
 }
 const changedKeys: LoopCause = {
   cause: 'The client can no longer read the cookie, because its keys have changed.',

@@ -118,7 +118,8 @@ export type Options = Record<string, Option>
 
 /**
  * The part of JSON Schema that options need. Without a type, any JSON is allowed. These schemas do not express a limit
- * in bytes. They also accept a header such as `Content-Length`, which `isAllowed` refuses in any case of its letters.
+ * in bytes. They also accept a header such as `Content-Length`. `isAllowed` refuses this header, whatever the case of
+ * its letters.
  */
 export interface OptionSchema {
   type?: 'number' | 'integer' | 'string' | 'object'

@@ -1,4 +1,4 @@
-// The colour and symbol for the status of a login.
+// The color and symbol for the status of a login.
 import type { LoginOutcome } from '../explain/login-status.ts'
 
 /** The status is green only if the visitor has signed in and the login is not part of a loop. */

@@ -45,8 +45,8 @@ export function sizeInJson(value: unknown): number {
 }
 
 /**
- * Returns the beginning of the text. As JSON, the beginning has at most `mostBytes` bytes, without the quotation marks.
- * The result is a copy, because a slice would keep the whole text in memory.
+ * Returns the beginning of the text. As JSON, the beginning takes at most `mostBytes` bytes, not counting the quotation
+ * marks. The result is a copy, because a slice would keep the whole text in memory.
  */
 export function beginningOf(text: string, mostBytes: number): string {
   const start = text.slice(0, mostBytes)

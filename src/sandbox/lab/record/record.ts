@@ -6,8 +6,8 @@ import type { Hide } from './hide.ts'
 import { type LabStep, type RecordedCheck, type RecordedStep, type Scheme, schemes, type Value } from './recorded.ts'
 
 /**
- * The maximum number of bytes of an id of a client or a user. The laboratory keeps only the beginning of a longer id.
- * The platform's own ids are shorter.
+ * The maximum size of a client id or a user id, in bytes. The laboratory keeps only the beginning of a longer id. The
+ * platform's own ids are shorter.
  */
 const longestId = 200
 
@@ -79,7 +79,10 @@ export function recordStep(step: LabStep, hide: Hide): RecordedStep {
   return recorded
 }
 
-/** Hides the expected values of a check. A single value is not in a list. Of many values, some are left out. */
+/**
+ * Hides the expected values of a check. A single value is not put into a list. If there are too many values, some are
+ * left out.
+ */
 function hideExpected(expected: Check['expected'], hide: (value: string) => Value): RecordedCheck['expected'] {
   const allowance = createAllowance({ bytes: mostExpectedBytes })
   const kept = [expected ?? []]
@@ -101,7 +104,8 @@ function portalSessionOf(cookies: string | undefined, { listener }: LabStep, hid
 const startNames = ['client_id', 'state', 'code_challenge']
 
 /**
- * Splits an address without the `URL` class, which cannot parse `//` and other texts that a caller can send as a path.
+ * Splits an address without the `URL` class, which cannot parse `//` and other strings that a caller can send as a
+ * path.
  */
 function splitUrl(url: string): { path: string; query: URLSearchParams } {
   const [path = '', ...query] = url.split('?')

@@ -44,8 +44,8 @@ export interface HiddenState extends Hidden {
 
 export type Value = string | Hidden | HiddenState
 /**
- * The keys are the names of the values. If a name was sent more than once, or a JSON body contains a list with this
- * name, the value is a list.
+ * The keys are the names of the values. The value is a list if its name was sent more than once, or if a JSON body
+ * contains a list with this name.
  */
 export type Values = Record<string, Value | Value[]>
 

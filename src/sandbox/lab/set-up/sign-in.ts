@@ -141,8 +141,8 @@ async function finishLogin(
   const { client_id: clientId } = Object.fromEntries(new URLSearchParams(path.slice(1)))
   await store.transaction(async db => {
     await createPortalSession(db, { idHash, userId, now, expiresAt: new Date(now.getTime() + 60_000) })
-    // Store the consent only if the client_id in the address can be an id. Otherwise, the portal reports that there is
-    // no such client.
+    // Store the consent only if the client_id in the address is a possible id. Otherwise, the portal reports that there
+    // is no such client.
     if (isId(clientId)) await rememberConsent(db, userId, clientId, now)
   })
   const headers = { cookie: `${sessionCookieName}=${sessionId}`, 'x-request-id': requestId }

@@ -47,7 +47,7 @@ export function showAccountPage(reply: FastifyReply, page: string, data: { title
 interface Question {
   /** The title of the window. It must not contain a name that another person has chosen. */
   title: string
-  /** The words of the question before and after the name. If there is no name, the page shows both texts together. */
+  /** The words of the question before and after the name. If there is no name, the page shows both parts together. */
   question: [before: string, after: string]
   /** The name of the person, group or application that the question is about. The heading shows the whole name. */
   name?: string

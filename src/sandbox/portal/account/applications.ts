@@ -97,7 +97,7 @@ export function allowedApplicationsRoutes(services: Pick<Services, 'addresses' |
     const ids = request.query as Record<string, unknown>
     const made = await findMade(store.read, { userId: visitorOf(request).id, ids, now: clock() })
     // The address may contain no ids. If a visitor sends the form after the session has ended, the sign-in page leads
-    // to this address without the ids. And the only secret of an application cannot be revoked.
+    // to this address without the ids. Also, the only secret of an application cannot be revoked.
     if (!made || (made.what !== 'application' && !made.hasOtherSecret)) return reply.redirect(madePath, 303)
     return showAccountPage(reply, 'account/remove-made', {
       title: made.what === 'application' ? `Remove ${made.applicationName}?` : 'Revoke this secret?',

@@ -263,7 +263,7 @@ const acceptedAlready =
   'You have already accepted this invitation, so you are a member of the group. You can leave the group on its page.'
 
 /**
- * The texts of the refusals that the page shows next to its form. For all other refusals, the visitor gets an error
+ * The messages for the refusals that the page shows next to its form. For all other refusals, the visitor gets an error
  * page.
  */
 export const problemsOfGroups: Partial<Record<Reason, string>> = {

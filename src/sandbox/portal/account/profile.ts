@@ -45,7 +45,7 @@ export function profileRoutes(services: Pick<Services, 'store' | 'keyRing' | 'cl
         'Your access tokens are revoked.',
         'The applications that you signed in to cannot act as you until you sign in to them again.',
       ],
-      stays: 'Applications and secrets that these applications created for you keep working.',
+      stays: 'Anything that these applications created for you, such as other applications or secrets, keeps working.',
       action: path,
       fields: { formToken: makeAccountForm(services, request, 'sign out everywhere') },
       button: 'Sign out everywhere',

@@ -23,8 +23,8 @@ export interface Notice extends Guidance {
 }
 
 /**
- * Returns three texts of a refusal: why it matters, the fix and the reference. A notice about the same mistake uses
- * these texts.
+ * Returns three parts of the guidance about a refusal: why it matters, the fix and the reference. A notice about the
+ * same mistake uses these parts.
  */
 export function asFor(reason: keyof typeof reasons): Omit<Guidance, 'found'> {
   const { why, fix, reference } = reasons[reason]

@@ -24,7 +24,7 @@ export const startNotices: Notice[] = [
     severity: 'error',
     found: 'The login was started without a state.',
     why: 'Without a state, an attacker can sign a visitor in to somebody else’s account. The visitor only has to open a link.',
-    fix: 'Create a random state for each login, keep it in a cookie of the visitor’s browser, and compare it when the browser comes back.',
+    fix: 'Create a random state for each login, store it in a cookie in the visitor’s browser, and compare it when the browser comes back.',
     reference: 'rules state-per-login and CL-03; RFC 6749 10.12; RFC 9700 4.7',
     find: login => stepsOf(login, 'authorize').filter(step => !stateOf(step)),
   },

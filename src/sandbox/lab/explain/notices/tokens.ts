@@ -105,7 +105,7 @@ export const tokenNotices: Notice[] = [
       const lastRenewal = stepsOf(login, 'refresh').at(-1)?.reason
       if (lastRenewal === 'refresh-token-expired' || lastRenewal === 'refresh-token-used') return []
       const lastUse = login.steps.at(-1)!.at
-      // A fault may have hidden the address of the revocation from the client.
+      // A fault may have hidden the address of the revocation endpoint from the client.
       if (others.hadMetadataFault(lastUse)) return []
       return others.signedInAfter(given.about.userId, lastUse) ? [given] : []
     },
