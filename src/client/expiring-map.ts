@@ -45,8 +45,8 @@ export class ExpiringMap<V> {
 }
 
 /**
- * Runs `work` and returns its result. If an earlier run for the same key is still in progress, or succeeded less than
- * `shareMs` ago, `work` does not run, and the caller gets the result of the earlier run. If a run fails, all callers
+ * Runs `work` and returns its result. But `work` does not run if an earlier run for the same key is still in progress,
+ * or succeeded less than `shareMs` ago. The caller then gets the result of the earlier run. If a run fails, all callers
  * that share it get the error, and the next caller starts a new run.
  */
 export async function shareWork<T>(

@@ -9,7 +9,7 @@ type Label = (texts: Texts) => string
 
 type FormField = {
   /**
-   * The maximum number of characters of the value. The application API counts characters in the same way. Without
+   * The maximum number of characters in the value. The application API counts characters in the same way. Without
    * `maxlength`, only the size of the whole form limits the value.
    */
   maxlength?: number

@@ -229,7 +229,7 @@ export function createLogin({
 
   /**
    * Answers a callback that contains an error from the portal (RFC 6749 4.1.2.1). The text of the error comes from the
-   * address, and anyone can make a link with another text. So the page shows the text in quotation marks, and shortens
+   * address, and anyone can make a link with other text. So the page shows the text in quotation marks, and shortens
    * it.
    */
   function renderPortalError(reply: FastifyReply, { error, error_description }: Callback, login: PendingLogin) {

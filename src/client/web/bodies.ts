@@ -1,7 +1,7 @@
 // Refuses bodies that are too long or that must not be read. The decision depends only on the headers of the request.
 import { errorCodes, type FastifyReply, type FastifyRequest, type preValidationHookHandler } from 'fastify'
 
-/** The maximum number of bytes of a form. A route can set another limit with Fastify's `bodyLimit`. */
+/** The maximum size of a form, in bytes. A route can set another limit with Fastify's `bodyLimit`. */
 export const formLimit = 32 * 1024
 
 /**

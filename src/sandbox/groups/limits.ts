@@ -18,7 +18,7 @@ export const limits = {
   invitationsADay: 20,
 }
 
-/** Throws Refusal if the user is already in the maximum number of groups. Lock the user first. */
+/** Throws Refusal if the user is already a member of the maximum number of groups. Lock the user first. */
 export async function requireRoomForGroup(db: Db, userId: string): Promise<void> {
   if ((await countGroupsOf(db, userId)) >= limits.groupsOfUser)
     throw new Refusal('too-many-groups', { field: 'groupId' })

@@ -2,8 +2,8 @@
 // as emoji, twice.
 
 /**
- * Returns true if the text has more than `most` code points. Checking a very long text takes no more time than checking
- * a text with `most` code points.
+ * Returns true if the text has more than `most` code points. Checking a very long string takes no more time than
+ * checking a string with `most` code points.
  */
 export function isLonger(text: string, most: number): boolean {
   // A code point has at most two code units, so the rest of the text does not matter.

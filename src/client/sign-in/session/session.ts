@@ -146,10 +146,10 @@ export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date
   }
 
   /**
-   * Whether a response must leave out the cookies `set`. This is the case if the visitor signed out (CK-13), or another
-   * request renewed the session (CK-18), later than one minute before the request arrived. `sent` contains the cookies
-   * of the request, and `receivedAtMs` is the time at which the request arrived. Each replica knows only the sign-outs
-   * and renewals that it has handled itself.
+   * Whether a response must leave out the cookies `set`. This is the case if a sign-out (CK-13), or a renewal by
+   * another request (CK-18), happened after the request arrived, or less than a minute before it arrived. `sent`
+   * contains the cookies of the request, and `receivedAtMs` is the time at which the request arrived. Each replica
+   * knows only the sign-outs and renewals that it has handled itself.
    */
   function isOutdated(sent: Cookies, set: Cookie[], receivedAtMs: number): boolean {
     const mayHaveOldCookies = (changedAtMs: number | undefined) =>

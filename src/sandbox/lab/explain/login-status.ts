@@ -64,7 +64,7 @@ export function isAskedAgain({ kind, reason }: RecordedStep): boolean {
 
 /**
  * Whether the visitor declined. The portal can refuse an exchange for the same reason. That refusal does not count
- * here, because it shows a mistake of the client.
+ * here, because it shows a mistake in the client.
  */
 export function isDeclined({ kind, reason }: RecordedStep): boolean {
   return kind !== 'exchange' && reason === 'consent-declined'

@@ -107,7 +107,7 @@ function capitalized(text: string): string {
 
 /** Returns at most three names that are similar to the wrong name, the most similar first. */
 export function nearestNames(wrong: string, names: Iterable<string>): string[] {
-  // A caller may send a name of 64 KB, and comparing long texts takes time.
+  // A caller may send a name of 64 KB, and comparing long strings takes time.
   const text = wrong.slice(0, 60)
   return [...names]
     .map(name => ({ name, edits: countEdits(text, name) }))
@@ -118,7 +118,7 @@ export function nearestNames(wrong: string, names: Iterable<string>): string[] {
 }
 
 /**
- * Returns how many characters must be added, removed or replaced to turn one text into the other (Levenshtein
+ * Returns how many characters must be added, removed or replaced to turn one string into the other (Levenshtein
  * distance).
  */
 function countEdits(from: string, to: string): number {

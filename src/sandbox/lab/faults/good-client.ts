@@ -159,7 +159,7 @@ const byKind: Record<string, string | ((happening: Happening) => string)> = {
   '422-body':
     'The client shows the problems of a known field next to that field, and all other problems above the form. It keeps the visitor’s input.',
   'hostile-texts':
-    'The client shows every text as plain text. Markup has no effect, no script runs, and the layout does not break.',
+    'The client shows every string as plain text. Markup has no effect, no script runs, and the layout does not break.',
   id: 'The client checks every id before it puts the id into an address.',
   'unknown-members': 'The client ignores fields that it does not know.',
   'members-missing':

@@ -200,7 +200,7 @@ export function json(status: number, value: unknown, headers: Record<string, str
   }
 }
 
-/** Returns the same answer, but with this number of MiB of spaces before its body. */
+/** Returns the same answer, but with this many MiB of spaces before its body. */
 export function enlarged(answer: Answer & { body: string }, mebibytes: number, connection: Connection): Answer {
   connection.resetAtEnd()
   return { ...answer, body: Readable.from(spacesBefore(answer.body, mebibytes), { objectMode: false }) }

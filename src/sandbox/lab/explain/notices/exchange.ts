@@ -52,7 +52,7 @@ export const exchangeNotices: Notice[] = [
     id: 'state-not-compared',
     severity: 'error',
     found: 'The client continued the login although an answer had a wrong state or no state.',
-    why: 'An attacker can then sign the visitor in to another account, and the visitor does not notice it.',
+    why: 'An attacker can then sign the visitor in to another account without the visitor noticing.',
     fix: 'Compare the state twice: in the redirect before you send anything, and in the token response before you store anything.',
     reference: 'rules CL-04 and CL-17; RFC 6749 10.12',
     find: ({ steps }) =>

@@ -33,7 +33,7 @@ export const startNotices: Notice[] = [
     severity: 'warning',
     found: 'The state is short enough to be guessed.',
     why: 'An attacker who guesses the state of a login can complete this login in the visitor’s place. A state needs 128 random bits, but a UUID has only 122.',
-    fix: 'Use 16 or more bytes from the random source of the operating system, in base64url.',
+    fix: 'Use 16 or more bytes from a cryptographically secure random number generator, in base64url.',
     reference: 'RFC 6749 10.10',
     find: startsWithState(state => !state.isTime && state.bits < enoughBits),
   },
@@ -42,7 +42,7 @@ export const startNotices: Notice[] = [
     severity: 'error',
     found: 'The state can be guessed: it is a timestamp, or it begins like the state of another login.',
     why: 'An attacker who guesses the state of a login can complete this login in the visitor’s place.',
-    fix: 'Take the whole state from the random source of the operating system, and do not add anything else to the state.',
+    fix: 'Take the whole state from a cryptographically secure random number generator, and do not add anything else to the state.',
     reference: 'RFC 6749 10.10',
     find: startsWithState((state, others) => {
       // The first half of a long state does not have to be secret, because the second half is long enough.
