@@ -3,7 +3,7 @@ import { advice, asvs, decision, platform, type Rule, rfc, should } from './rule
 
 export const start = {
   'CL-01': platform(
-    'A login starts with a redirect of the browser to `{login_url}/`. The address of this redirect contains no secret.',
+    'To start a login, the client redirects the browser to `{login_url}/`. The address of this redirect contains no secret.',
   ),
   'start-parameters': platform(
     'The redirect to the portal contains grant_type=authorization, response_type=code, client_id, redirect_uri and cancel_url.',
@@ -21,7 +21,7 @@ export const start = {
   ),
   'state-128-bits': asvs(
     '11.5.1',
-    'A state has at least 128 random bits from a cryptographic generator. A UUID has fewer random bits.',
+    'A state has at least 128 bits from a cryptographically secure random number generator. A UUID has fewer random bits.',
     'all random numbers and strings which are intended to be non-guessable must be generated using a cryptographically secure pseudo-random number generator (CSPRNG) and have at least 128 bits of entropy. Note that UUIDs do not respect this condition.',
   ),
   'oauth-parameters-once': rfc(
@@ -35,7 +35,7 @@ export const start = {
   ),
   // Only advice: RFC 6749, 3.1 says "The authorization server MUST ignore unrecognized request parameters."
   'start-known-parameters': advice(
-    'The redirect to the portal contains only parameters of the specification and of PKCE. The portal ignores all other parameters.',
+    'The redirect to the portal contains only parameters that are part of PKCE or of the platform's specification. The portal ignores all other parameters.',
   ),
   'CL-22': should(
     rfc(
@@ -377,7 +377,7 @@ export const exchange = {
 
 export const cookies = {
   'CK-01': decision(
-    'The cookie of a session is HttpOnly, Secure and SameSite, and has no Domain. If the cookie contains the access token, the Max-Age of the cookie equals expires_in, but is at most 400 days.',
+    'The cookie of a session is HttpOnly, Secure and SameSite, and has no Domain. If the cookie contains the access token, its Max-Age equals expires_in, but is at most 400 days.',
   ),
   'cookie-strict': should(platform('The cookie of a session is SameSite=Strict.')),
   'cookie-host-prefix': asvs(
@@ -454,14 +454,14 @@ export const renewal = {
     ),
   ),
   'RF-05': decision(
-    'A renewal that the portal refuses with invalid_grant ends the session, except in the case of `lost-renewal`. After any other failure of a renewal, the session continues, except in the cases of `refused-for-good` and `no-renewals`.',
+    'If the portal refuses a renewal with invalid_grant, the session ends, except in the case of `lost-renewal`. After any other failure of a renewal, the session continues, except in the cases of `refused-for-good` and `no-renewals`.',
   ),
   'refused-for-good': decision(
     'If the portal refuses a renewal with unsupported_grant_type or unauthorized_client, the session ends, as after invalid_grant.',
   ),
   'no-renewals': should(
     decision(
-      'If the portal answers a renewal with status 404, 405 or 501, the portal offers no renewals. The session ends, at the latest when the access token expires.',
+      'A portal that answers a renewal with status 404, 405 or 501 offers no renewals. The session then ends, at the latest when the access token expires.',
     ),
   ),
   'RF-08': decision(
@@ -492,7 +492,7 @@ export const renewal = {
   ),
   'way-out-after-failed-renewal': should(
     decision(
-      'If renewals fail for a while, the visitor can sign in again or sign out: the error page offers one of them, and the login path leads to the portal.',
+      'If renewals fail for a while, the visitor can sign in again or sign out: the error page offers one of the two, and the login path leads to the portal.',
     ),
   ),
   'way-out-after-refusal': should(
@@ -508,7 +508,7 @@ export const renewal = {
 export const signOut = {
   'late-renewal': should(
     decision(
-      'If a visitor signs out while a page renews the session or waits after the renewal, the visitor stays signed out.',
+      'If a visitor signs out while a page renews the session, or while the page waits after the renewal, the visitor stays signed out.',
     ),
   ),
   'CK-13': decision(
@@ -520,7 +520,7 @@ export const signOut = {
     'when session termination is triggered (such as logout or expiration), the application disallows any further use of the session.',
   ),
   'CK-15': decision(
-    'When signing out revokes tokens, all tokens of the session become invalid, so that nobody can use the tokens from a copy of the cookies. The client sends the newest token, even if the access token has expired or another replica handled the login.',
+    'If sign-out revokes tokens, it makes every token of the session invalid, so that nobody can use tokens from a copy of the cookies. The client sends the newest token, even if the access token has expired or another replica handled the login.',
   ),
   'RF-11': should(
     rfc(
@@ -598,10 +598,10 @@ export const applications = {
   'redirect-after-form': should(decision('The client answers a successful form with a redirect, not with a page.')),
   'form-kept': should(decision('The client shows a refused form again with the typed values.')),
   'forms-work': decision(
-    'While the platform works, the client answers its own form without an error of the server, and the API accepts the call.',
+    'While the platform works, the client answers its own form without a server error, and the API accepts the call.',
   ),
   'change-application': decision(
-    'When a visitor sends the form for changes, the client makes a call that changes the application at the API. The call contains all redirect URIs of the form, and the default redirect URI that the visitor chose.',
+    'When a visitor sends the edit form, the client makes an API call that changes the application. The call contains all redirect URIs of the form, and the default redirect URI that the visitor chose.',
   ),
   'edit-overtaken': decision(
     'A form changes an application only if nobody has changed this application since the form was opened. Otherwise the client changes nothing.',
@@ -612,11 +612,11 @@ export const applications = {
     ),
   ),
   'unshown-values-kept': decision(
-    'If the API leaves out a value of an application, the form for changes does not change this value, unless the visitor types a new value.',
+    'If the API leaves out a value of an application, the edit form does not change this value, unless the visitor types a new value.',
   ),
   'emptied-fields': should(
     decision(
-      'If a visitor empties an optional field in the form for changes, this field is empty at the API, or the client refuses the form.',
+      'If a visitor clears an optional field in the edit form, this field is empty at the API, or the client refuses the form.',
     ),
   ),
   'own-forms': decision('The client accepts its own form from a browser that sends Origin but no Sec-Fetch-Site.'),
@@ -727,7 +727,7 @@ export const pages = {
     'Every page for signed-in visitors has a button or a link to sign out, except the page at the callback.',
     'all pages that require authentication have easy and visible access to logout functionality.',
   ),
-  'PG-22': should(decision('Pages load no script, style or font of a third party.')),
+  'PG-22': should(decision('Pages load no scripts, styles or fonts from third parties.')),
   'versioned-files': should(
     decision(
       'If browsers may use a style sheet or script for more than a week without asking the server, its address changes with its content.',

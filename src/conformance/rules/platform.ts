@@ -62,7 +62,7 @@ export const portalExchange = {
   'TK-01': rfc(
     6749,
     '3.2',
-    'The token endpoint accepts POST with a form or a JSON body, and refuses fields in the address.',
+    'The token endpoint accepts POST with a form or a JSON body, and refuses parameters in the query string.',
   ),
   'TK-02': platform(
     'The token endpoint sends errors as JSON with error and error_description. invalid_client and invalid_grant have status 401. All other errors about a field of the request have status 400. No answer contains WWW-Authenticate.',

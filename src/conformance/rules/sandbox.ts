@@ -46,7 +46,7 @@ export const portalPages = {
     'E-mail addresses belong to the same account if they differ only in upper and lower case, in the width of their characters, or in spaces around them.',
   ),
   'password-reset': decision(
-    'A link to reset a password can be used only once, within half an hour. The new password ends all sessions and refresh tokens of the account.',
+    'A password reset link works only once, and only within half an hour. The new password ends all sessions and refresh tokens of the account.',
   ),
 } satisfies Record<string, Rule>
 
