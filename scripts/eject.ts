@@ -31,7 +31,7 @@ const help = `npm run eject -- --name NAME [options]
 
 Turns this repository into a client of your own: removes the sandbox and everything that needs it.
 
-  --name NAME   the name of your client: small letters, digits, dots, hyphens and underscores
+  --name NAME   the name of your client: lowercase letters, digits, dots, hyphens and underscores
   --bare        replaces the pages for applications with one page for signed-in visitors
   --sandbox     keeps the sandbox
   --force       continues even if there are uncommitted changes
@@ -117,7 +117,7 @@ function turnIntoStarter(copy: string, documents: string[], record: StarterRecor
     writeFileSync('compose.yaml', template('starter/compose.yaml').replaceAll('application-client', name))
     if (size.bare) {
       rewrite(app, toBareApp)
-      // tsconfig.json excludes this template, because it defines the same texts as src/client/start-texts.ts.
+      // tsconfig.json excludes this template, because it defines the same text as src/client/start-texts.ts.
       writeFileSync(startTexts, template('starter/bare/start-texts.ts'))
       writeFileSync(bareFiles.page, template('starter/bare/home.ts'))
       writeFileSync(bareFiles.texts, toBareTexts(template('starter/bare/home-texts.ts')))

@@ -63,7 +63,7 @@ ${kindRows().join('\n')}
 ## Options
 
 If you leave out an option, it has the default value in the last column. Some options exist only at some of the places of a
-kind. The laboratory’s page of faults shows the options of each fault.
+kind. The laboratory’s faults page shows the options of each fault.
 
 | Option | Kinds | Meaning | Allowed | Default |
 |---|---|---|---|---|

@@ -33,7 +33,7 @@ export async function makeExamples(): Promise<Record<string, string>> {
 async function runExamples(sandbox: RunningSandbox): Promise<Record<string, string>> {
   const { portalUrl, apiUrl, client, user } = sandbox
   const redirectUri = client.redirectUris[0]!
-  /** The texts of each example: its request, and in most examples its response. */
+  /** The parts of each example: its request, and in most examples its response. */
   const texts: Record<string, string[]> = {}
   /** The names that the examples show instead of values that differ in every run. */
   const names = new Map([

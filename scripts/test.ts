@@ -50,7 +50,7 @@ const env = {
   NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? join(import.meta.dirname, '../node_modules/.cache/node'),
 }
 // t.spawn sets NODE_OPTIONS, so that the process and its child processes measure coverage. For most files, measuring
-// coverage takes a third of the processor time. The command `env` therefore removes the variable.
+// coverage takes a third of the CPU time. The command `env` therefore removes the variable.
 const command = ['-u', 'NODE_OPTIONS', process.execPath, join(import.meta.dirname, 'run-files.ts')]
 for (const group of groups) {
   const ended = t.spawn('env', [...command, ...group], {

@@ -47,7 +47,7 @@ interface OpenApi {
   components: { schemas: Record<string, Schema> }
 }
 
-/** Returns the texts of the documents, keyed by their paths. */
+/** Returns the text of each document, keyed by its path. */
 export async function makeDocuments(): Promise<Map<string, string>> {
   const { lab, api } = await readDescriptions()
   const orderFault = lab.paths['/lab/v1/faults']!.post!

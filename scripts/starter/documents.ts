@@ -7,8 +7,8 @@ import type { Size } from './left-behind.ts'
 import { replaceOnce } from './replace-once.ts'
 
 /**
- * This row replaces the rows about the files of the pages for applications. So the documents stay correct when the
- * owner replaces these pages.
+ * Replaces the rows about the files of the pages for applications, so that the documents stay correct when the owner
+ * replaces these pages.
  */
 const productRow = '| The pages of your product | the plugin that `app.ts` registers |\n'
 const isOfProduct = (path: string) => path.startsWith('src/client/applications/')
@@ -56,7 +56,7 @@ export function writeReadme(name: string, { sandbox }: Size): string {
 
 Signs people in through the platform's login portal, and calls its API on their behalf.
 
-Register an application at your platform with the redirect URI \`http://localhost:3000/exchangeToken\`. Then:
+On your platform, register an application with the redirect URI \`http://localhost:3000/exchangeToken\`. Then:
 
 \`\`\`sh
 npm ci

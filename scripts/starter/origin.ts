@@ -4,7 +4,9 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { recordFile } from '../starter-record.ts'
 
-/** `doubt` is set if the commit may not be a commit of the reference client. `doubt` says how to correct the commit. */
+/**
+ * `doubt` is set if the commit is perhaps not a commit of the reference client. `doubt` says how to correct the commit.
+ */
 export type Origin = { commit: string | null; doubt: string | undefined }
 
 export function findOrigin(): Origin {

@@ -1,8 +1,8 @@
-// Replaces texts of a file when a starter is made.
+// Replaces strings in a file when a starter is made.
 
 /**
- * Replaces each text. Throws an error if the file does not contain the text exactly once: the file has changed, but the
- * code that makes starters has not.
+ * Replaces each string. Throws an error if the file does not contain a string exactly once: the file has then changed,
+ * but the code that makes starters has not.
  */
 export function replaceOnce(path: string, text: string, changes: [old: string | RegExp, now: string][]): string {
   return changes.reduce((all, [old, now]) => {

@@ -11,9 +11,9 @@ export const usage = `npm run conformance -- --client URL [options]
 
 The paths of the client. If the client lacks a feature, pass an empty path, such as --create ""
   --login PATH         the path that begins a login (/login)
-  --callback PATH      the path to which the portal sends the browser back (/exchangeToken)
+  --callback PATH      the path to which the portal redirects the browser after the login (/exchangeToken)
   --page PATH          a page that needs a login and calls the API (/applications)
-  --logout "POST PATH" method and path of the request that signs out (POST /logout)
+  --logout "POST PATH" method and path of the request that signs the visitor out (POST /logout)
   --create PATH        the page with the form that creates an application (/applications/new)
   --return-to NAME     the parameter of the login path that says which page to open after the login (returnTo)
   --replica URL        another instance of the client
@@ -97,8 +97,8 @@ export function readArguments(args: string[]) {
 }
 
 /**
- * Returns the arguments for a command that repeats one check. Leaves out some options: for example, this command must
- * not overwrite the report files of the whole run.
+ * Returns the arguments for a command that repeats one check. Leaves out some options, for example those for report
+ * files, because this command must not overwrite the reports of the whole run.
  */
 export function argumentsToRepeat(args: string[]): string[] {
   const { tokens } = parseArgs({ args, options, tokens: true })

@@ -72,7 +72,7 @@ export async function attempt(
   const lost = whyGone ?? (unanswered && describeLost(unanswered))
   // If several checks were running, the suite does not know which of them made the client end.
   const isCause = whyGone === undefined || isAlone
-  // If the client is only too slow, a check of deadlines already says so, and how to set the deadline.
+  // If the client is only too slow, a check of deadlines already reports this, and says how to set the deadline.
   const isLate = unanswered && 'error' in unanswered.response && unanswered.response.isLate
   const isReportedAsLate = whyGone === undefined && isLate && check.rule === 'UP-03' && outcome.verdict === 'failed'
   const found =

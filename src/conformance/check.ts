@@ -73,8 +73,8 @@ export class NotApplicable extends Error {}
 
 /**
  * The check cannot run, because something else does not work, and another check reports this. The message begins with a
- * small letter, like the message of NotApplicable. If no check of the run reports anything, the verdict is `undecided`,
- * so that the mistake is not overlooked.
+ * lowercase letter, like the message of NotApplicable. If no check of the run reports anything, the verdict is
+ * `undecided`, so that the mistake is not overlooked.
  */
 export class ReportedElsewhere extends NotApplicable {}
 

@@ -169,8 +169,8 @@ const knownSettings = ['CLIENT_ID', 'LOGIN_URL', 'API_URL', 'REDIRECT_URI', 'CLI
 
 /**
  * Replaces the old value of each changed setting in all variables of the environment that contain this value. One
- * address can be the beginning of another: `http://localhost:4100` and `http://localhost:41001`. So marks first replace
- * the values of all settings, beginning with the longest value.
+ * address can be the beginning of another: `http://localhost:4100` and `http://localhost:41001`. Therefore placeholders
+ * first replace the old values of all settings, the longest value first. Then the new values replace the placeholders.
  */
 function withChanged(
   environment: Record<string, string | undefined>,

@@ -49,7 +49,8 @@ export function watchClient({ clientProcess, isAnswering, isAlive = isAnswering 
   /** True if the client did not answer before the last check. The suite then asks only once before the next check. */
   let wasGone = false
   /**
-   * The errors of the restarts that have failed since the last good start. Checks that share a restart get one error.
+   * The errors of the restarts that have failed since the last good start. Checks that share a restart get the same
+   * error.
    */
   const failedRestarts = new Set<unknown>()
 

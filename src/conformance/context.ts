@@ -224,7 +224,7 @@ export function createContext({
      */
     beforePortal: { stopAt: isPortal },
 
-    /** The same kind of option: the browser stops before a redirect to an address outside of the client. */
+    /** The same kind of option: the browser stops before a redirect to an address outside the client. */
     beforeLeaving: { stopAt: ({ origin }: URL) => origin !== settings.client },
 
     /** Returns the visitor of this check. Every call returns the same person. */
@@ -294,7 +294,7 @@ export function createContext({
       const visitor = person ?? (await context.person())
       const before = platform.steps.length
       const location = await platform.authorize(visitor, start.url)
-      // If the visitor is signed in at the portal, the portal reports a wrong login request as an error in the
+      // If the visitor is signed in to the portal, the portal reports a wrong login request as an error in the
       // callback.
       if (!location || !leadsTo(location, platform.redirectUri) || !new URL(location).searchParams.has('code')) {
         await platform.settle()
@@ -340,7 +340,8 @@ export function createContext({
       const browser = context.browser()
       const page = await context.signIn(browser, options)
       if (!(await context.isSignedIn(browser, options))) {
-        // The sandbox answers the client as late as it answers the browser, so the client may have reached a deadline.
+        // A sandbox that is slow to answer the browser is also slow to answer the client, so the client may have
+        // reached a deadline.
         const late = page.trail.find(one => isPortal(new URL(one.request.url)) && one.durationMs > lateAnswerMs)
         if (late)
           throw new Undecided(
@@ -408,8 +409,8 @@ export function createContext({
     },
 
     /**
-     * Orders a fault at the platform. The fault applies to the last login of this check. If this check has not begun a
-     * login, the fault applies to the next caller. The returned function removes the fault.
+     * Orders a fault in the laboratory. The fault applies to the last login of this check. If this check has not begun
+     * a login, the fault applies to the next caller. The returned function removes the fault.
      */
     async order(name: string, options: FaultOptions = {}): Promise<() => Promise<void>> {
       const state = [...states].at(-1)

@@ -10,7 +10,7 @@ export interface Slot {
   pause(ms: number): Promise<void>
   /**
    * Waits for the promise. If the promise takes longer than `momentMs`, frees the slot, because waiting for an answer
-   * needs no processor time.
+   * needs no CPU time.
    */
   waitFor<T>(promise: Promise<T>, momentMs?: number): Promise<T>
 }

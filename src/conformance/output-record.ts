@@ -15,7 +15,7 @@ export interface ClientOutput {
 
 const defaultLength = 16 * 1024 * 1024
 
-/** `length`: the record keeps at least this number of characters. */
+/** `length`: the record keeps at least this many characters. */
 export function recordOutput(length = defaultLength): ClientOutput & { add(text: string): void } {
   let kept = ''
   let dropped = 0

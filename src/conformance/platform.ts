@@ -124,8 +124,8 @@ export async function startPlatform(settings: Settings, { clock = () => new Date
     /** The calls of the client that have arrived at the API so far, in the order of their arrival. */
     apiCalls,
     /**
-     * Things that checks have seen on pages of the client in this run. If a check does not find a thing that another
-     * check has seen, the check is undecided.
+     * Things that checks have seen on pages of the client in this run. A check is undecided if it does not find a thing
+     * that another check has seen.
      */
     shown: new Set<string>(),
     /** The states of all logins that the client has begun during the current round, in order. */

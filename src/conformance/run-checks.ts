@@ -50,8 +50,8 @@ export async function runChecks(checks: Check[], given: ChecksOptions): Promise<
   }
   const tryAlone = (check: Check) => attempt(check, options, { watch, standstills }, true)
   /**
-   * Runs the check alone, and once more if the client ended. The cause may also be a call from an earlier check, if
-   * this call was still open. If the client keeps running the second time, the result says so.
+   * Runs the check alone, and once more if the client ended. The cause may also be a call that an earlier check left
+   * open. If the client keeps running the second time, the result says so.
    */
   const tryAloneAndConfirmEnd = async (check: Check): Promise<Attempt> => {
     const first = await tryAlone(check)

@@ -26,8 +26,8 @@ export interface Settings {
   create: string
   logout: { method: string; path: string } | undefined
   /**
-   * The name of the parameter with which the login path accepts the page to open after the login. Empty if the client
-   * has no such parameter.
+   * The name of the login path's parameter for the page to open after the login. Empty if the client has no such
+   * parameter.
    */
   returnTo: string
   /** The browser for the group real-browser: "chromium", or the path of the program. */

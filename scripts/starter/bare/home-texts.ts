@@ -1,4 +1,4 @@
-// Yours: the texts of the page in home.ts, which signed-in visitors see.
+// Yours: the text of the page in home.ts, which signed-in visitors see.
 
 export const homeTexts = {
   /** The text of links to the page. */

@@ -1,4 +1,4 @@
-// Yours: the texts of the start page. Replace them with your own texts.
+// Yours: the text of the start page. Replace it with your own text.
 
 export const startTexts = {
   title: 'Start',

@@ -99,7 +99,7 @@ export function createBrowser(options: Options = {}) {
   /** The history of this tab. For each page, it contains the request that loads the page again. */
   const history: Navigation[] = []
   let at = -1
-  /** The next request of each navigation that `stopAt` stopped. */
+  /** For each navigation that `stopAt` stopped, its next request. */
   const stopped = new WeakMap<Page, { next: Navigation; trail: HttpExchange[] }>()
 
   async function sendOnce(cause: Cause & Pick<Navigation, 'body' | 'contentType'>, extra: Record<string, string>) {

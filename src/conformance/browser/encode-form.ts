@@ -10,9 +10,9 @@ export interface Submission {
 }
 
 /**
- * Returns the request that the browser sends when a person fills the form with `values` and presses `button`. The keys
- * of `values` are names of controls. A list fills several controls with the same name, and an empty list selects none
- * of them. Throws an Error for a field or a choice that the form does not have.
+ * Returns the request that the browser sends when a person fills in the form with `values` and presses `button`. The
+ * keys of `values` are names of controls. A list fills several controls with the same name, and an empty list selects
+ * none of them. Throws an Error for a field or a choice that the form does not have.
  */
 export function encodeForm(form: Form, values: Values = {}, button?: Button): Submission {
   const entries = fill(form, values, button)

@@ -21,9 +21,9 @@ interface WindowOptions {
 }
 
 const lookMs = 50
-/** A page counts as loaded when it has sent no request for this number of milliseconds. */
+/** A page counts as loaded when it has sent no request for this many milliseconds. */
 const quietMs = 400
-/** If more pages than this number load one after the other without a click, this counts as an endless loop. */
+/** If more than this many pages load one after the other without a click, they count as an endless loop. */
 const mostPages = 30
 
 const brokenConnection = /ERR_(EMPTY_RESPONSE|CONNECTION_\w+|INCOMPLETE_CHUNKED_ENCODING|CONTENT_LENGTH_MISMATCH)/

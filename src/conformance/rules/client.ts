@@ -270,7 +270,7 @@ export const callbackPage = {
     'No cache keeps an answer from the login path or the callback.',
     'the application sets sufficient anti-caching HTTP response header fields (i.e., Cache-Control: no-store) so that sensitive data is not cached in browsers.',
   ),
-  'CK-17': decision('No cache may keep an answer that sets a cookie of a login or a session.'),
+  'CK-17': decision('No cache may keep an answer that sets a login cookie or a session cookie.'),
 } satisfies Record<string, Rule>
 
 export const exchange = {
@@ -508,7 +508,7 @@ export const renewal = {
 export const signOut = {
   'late-renewal': should(
     decision(
-      'If a visitor signs out while a page renews the session, or while the page waits after the renewal, the visitor stays signed out.',
+      'If a visitor signs out while a page renews the session, or has renewed it and waits for the API, the visitor stays signed out.',
     ),
   ),
   'CK-13': decision(

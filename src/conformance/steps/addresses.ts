@@ -19,7 +19,10 @@ export function formLeadsTo(form: Form, wanted: string): boolean {
   return leadsTo(form.method === 'GET' ? encodeForm(form).url : form.action, wanted)
 }
 
-/** Returns the path with further parameters. A text is added as it is, so it can break the rules of an address. */
+/**
+ * Returns the path with further parameters. A string is added unchanged, so the result can break the rules for
+ * addresses.
+ */
 export function withQuery(path: string, query: string | Record<string, string> | URLSearchParams): string {
   const text = typeof query === 'string' ? query : `${new URLSearchParams(query)}`
   return `${path}${path.includes('?') ? '&' : '?'}${text}`

@@ -23,7 +23,7 @@ export interface OwnApplication {
   id: string
 }
 
-/** The suite opens at most this number of pages about one application. */
+/** The suite opens at most this many pages about one application. */
 const mostPages = 8
 
 /** Creates an application at the API, and signs its owner in. */
@@ -137,7 +137,7 @@ export async function openEditForm(context: CheckContext, application: OwnApplic
   return { page, form }
 }
 
-/** Sends the form for changes. Returns the answer, and the values that the application then has at the API. */
+/** Sends the edit form. Returns the answer, and the values that the application then has at the API. */
 export async function saveForm(
   context: CheckContext,
   application: OwnApplication,
@@ -150,13 +150,13 @@ export async function saveForm(
 }
 
 /**
- * Ends the check if even a newly opened form for changes saves nothing. Then the client may have refused an older form
- * for another reason.
+ * Ends the check if even a newly opened edit form saves nothing. The client may then have refused an older form for
+ * another reason.
  */
 export async function requireWorkingEditForm(
   context: CheckContext,
   application: OwnApplication,
-  reason = 'the form for changes saves nothing',
+  reason = 'the edit form saves nothing',
 ): Promise<void> {
   const name = 'Changed by a new form'
   const opened = await openEditForm(context, application)
@@ -188,7 +188,7 @@ export function typedInto({ page, form }: ApplicationForm, name = 'Changed by co
   return editFormOf({ ...page, forms: [form] }) ? { [nameField(form)]: name } : {}
 }
 
-/** Returns the POST forms about the application, with removals last. Leaves out the form that signs out. */
+/** Returns the POST forms about the application, with removals last. Leaves out the sign-out form. */
 export function formsAbout(context: CheckContext, pages: Page[], id: string): ApplicationForm[] {
   const found = new Map<string, ApplicationForm>()
   for (const page of pages)

@@ -30,7 +30,7 @@ export function requireShown({ platform }: CheckContext, what: string, isThere: 
   else throw new NotApplicable(`no page shows ${what}`)
 }
 
-/** The values of an application for which a check chooses no other values. */
+/** The values of an application if a check chooses no other values. */
 export const applicationName = 'Weather of conformance'
 export const redirectUri = 'https://made.example/callback'
 

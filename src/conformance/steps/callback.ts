@@ -107,8 +107,8 @@ export const typedAddress = {
 export const noNavigations: Record<string, Record<string, string>> = {
   'A prefetch': { 'sec-purpose': 'prefetch' },
   'A prerendering': { 'sec-purpose': 'prefetch;prerender' },
-  'A frame of another site': { 'sec-fetch-dest': 'iframe', 'sec-fetch-site': 'cross-site' },
-  'An embedded object of another site': { 'sec-fetch-dest': 'object', 'sec-fetch-site': 'cross-site' },
+  'A frame on a page of another site': { 'sec-fetch-dest': 'iframe', 'sec-fetch-site': 'cross-site' },
+  'An embedded object on a page of another site': { 'sec-fetch-dest': 'object', 'sec-fetch-site': 'cross-site' },
   'An image on a page of another site': {
     'sec-fetch-dest': 'image',
     'sec-fetch-mode': 'no-cors',
@@ -119,20 +119,24 @@ export const noNavigations: Record<string, Record<string, string>> = {
     'sec-fetch-mode': 'no-cors',
     'sec-fetch-site': 'cross-site',
   },
-  'A stylesheet of another site': {
+  'A style sheet on a page of another site': {
     'sec-fetch-dest': 'style',
     'sec-fetch-mode': 'no-cors',
     'sec-fetch-site': 'cross-site',
   },
-  'A frame of a frameset of another site': { 'sec-fetch-dest': 'frame', 'sec-fetch-site': 'cross-site' },
+  'A frame in a frameset on a page of another site': { 'sec-fetch-dest': 'frame', 'sec-fetch-site': 'cross-site' },
   'A video on a page of another site': {
     'sec-fetch-dest': 'video',
     'sec-fetch-mode': 'no-cors',
     'sec-fetch-site': 'cross-site',
   },
-  'An embed element of another site': { 'sec-fetch-dest': 'embed', 'sec-fetch-site': 'cross-site' },
+  'An embed element on a page of another site': { 'sec-fetch-dest': 'embed', 'sec-fetch-site': 'cross-site' },
   'A frame on a page of the client': { 'sec-fetch-dest': 'iframe', 'sec-fetch-site': 'same-origin' },
-  'A script of another site': { 'sec-fetch-dest': 'empty', 'sec-fetch-mode': 'cors', 'sec-fetch-site': 'cross-site' },
+  'A request from a script on a page of another site': {
+    'sec-fetch-dest': 'empty',
+    'sec-fetch-mode': 'cors',
+    'sec-fetch-site': 'cross-site',
+  },
 }
 
 /**

@@ -129,8 +129,8 @@ export function withoutHidden(form: Form): Form {
 /**
  * Returns the visitor's form with the address and the hidden fields of the attacker's own form. An attacker on another
  * site knows only these. The result contains nothing else that could be a token of the visitor: neither the query of
- * the visitor's address, nor the names of the visitor's hidden fields. In `fields`, every other field with the same
- * name also has the attacker's value, because a token can be in a field that is not hidden.
+ * the visitor's address, nor the names of the visitor's hidden fields. In `fields`, a visible field has the attacker's
+ * value if the attacker's form has a field with the same name, because a token can be in a field that is not hidden.
  */
 export function forge(own: Form, visitors: Form): Form {
   const typed = withoutHidden(visitors)
@@ -169,7 +169,7 @@ export async function attackersForm(context: CheckContext, { form, person }: Ope
   return forge(replaceId(own.form, attacker.groupId, person.groupId), form)
 }
 
-/** Whether this is the Create call, whatever the API answered. */
+/** Whether this call creates an application, whatever the API answered. */
 export const isCreation = ({ request }: LabStep): boolean =>
   request.method === 'POST' && request.url.split('?')[0] === '/apps/v1'
 

@@ -10,8 +10,8 @@ import { isOrdinary } from './every-form.ts'
 import { isSession, ownCookies } from './sessions.ts'
 
 /**
- * Returns the names of the session cookies. The client may renew the session meanwhile, so a check should call this
- * function only once for each session.
+ * Returns the names of the session cookies. The client may renew the session during this function, so a check should
+ * call it only once for each session.
  */
 export async function sessionCookieNames(context: CheckContext, browser: Browser): Promise<string[]> {
   const names: string[] = []

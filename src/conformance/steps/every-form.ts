@@ -17,7 +17,7 @@ import {
 } from './application-pages.ts'
 import { shownText } from './page-content.ts'
 
-/** A check sends at most this number of forms about one application. */
+/** A check sends at most this many forms about one application. */
 const mostForms = 4
 
 export interface OpenForms extends OwnApplication {
@@ -109,10 +109,10 @@ export async function sendFormsUnder(
 }
 
 /**
- * True if the page contains no message about the sent form. To find out, the suite opens the address of the page again
- * and compares the texts. The suite leaves out the query, because the query could contain the message. If visitors
- * reach a page only after they have sent a form, as with /session-expired, the whole page counts as a message.
- * `formPage`: the page that contained the form.
+ * True if the page contains no message about the sent form. To find out, the suite opens the address of the page again,
+ * without its query, and compares the text of the two pages. The query could contain the message. If visitors reach a
+ * page only after they have sent a form, as with /session-expired, the whole page counts as a message. `formPage`: the
+ * page that contained the form.
  */
 export async function isOrdinary(
   context: CheckContext,

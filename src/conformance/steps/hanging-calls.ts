@@ -7,8 +7,8 @@ import { expect } from '../findings.ts'
 const mostCallSeconds = 35
 
 /**
- * Fails if the client does not end a call that met the fault. Call this function after the client has answered the
- * visitor. If no call met the fault, the function does nothing.
+ * Fails if the client does not end a call that the fault has affected. Call this function after the client has answered
+ * the visitor. If the fault has affected no call, the function does nothing.
  */
 export async function expectCallEnds(context: CheckContext, kind: LabStep['kind'], fault: string): Promise<void> {
   if (context.timesMet(fault) === 0) return

@@ -19,8 +19,7 @@ interface Leak {
 }
 
 /**
- * A text counts as a leak if it contains this number of characters of a secret. Shorter parts could be equal by
- * coincidence.
+ * Text counts as a leak if it contains this many characters of a secret. Shorter parts could be equal by coincidence.
  */
 const length = 16
 

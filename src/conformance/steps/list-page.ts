@@ -53,7 +53,7 @@ export async function compareUnder(
   return { empty, full, ...(await visitUnder(context, fault, options, 5, browser)) }
 }
 
-/** Ends the check if none of the client's calls met the fault, because the page would then prove nothing. */
+/** Ends the check if the fault affected none of the client's calls, because the page would then prove nothing. */
 async function expectMet(context: CheckContext, fault: string, page: Page): Promise<void> {
   const isMet = () => context.arrived('api', 'trap').some(step => step.fault?.name === fault)
   // If an answer hangs, the sandbox records the request only after the client has closed the connection.

@@ -7,7 +7,7 @@ const visits = 3
 
 /**
  * Visits the page behind the login three times, and then the start page three times, because some clients show the name
- * only there. Fails if the client asks for the name at each visit of a page. `who` begins the finding.
+ * only on the start page. Fails if the client asks for the name at each visit to a page. `who` begins the finding.
  */
 export async function expectNameNotAskedAtEachVisit(
   context: CheckContext,
@@ -21,7 +21,7 @@ export async function expectNameNotAskedAtEachVisit(
     const calls = steps.filter(({ kind }) => kind === 'me')
     expect(
       calls.length < visits,
-      `${who} asked for the name ${calls.length} times during ${visits} visits of ${path}.`,
+      `${who} asked for the name ${calls.length} times during ${visits} visits to ${path}.`,
       ...calls.slice(0, 2),
     )
   }

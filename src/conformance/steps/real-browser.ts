@@ -158,7 +158,7 @@ async function fillGroup(field: Locator, { groupId }: Person): Promise<void> {
 
 const wordsToSignOut = /\b(sign|log)[ -]?(out|off)\b/i
 
-/** The suite looks on at most this number of pages for a control that signs out. */
+/** The suite looks for the sign-out control on at most this many pages. */
 const mostPages = 8
 
 /**

@@ -48,7 +48,7 @@ export async function refusedCallbacks(context: CheckContext): Promise<RefusedCa
   const { browser, start, callback } = await beginLogin(context)
   const error = { error: 'access_denied', error_description: 'no', state: start.state ?? '' }
   await add('a callback with an error', browser, errorCallback(callback, error))
-  // Some clients answer this callback like the first one, and sign the visitor in.
+  // When a callback is used a second time, some clients answer as they did the first time, and sign the visitor in.
   const used = await beginLogin(context)
   const before = used.browser.copy()
   await followCallback(context, used.browser, used.callback, context.beforePortal)

@@ -14,8 +14,8 @@ export async function withOtherSettings<T>({ clientProcess }: CheckContext, test
 }
 
 /**
- * Whether the client can use a platform at other addresses. If the command names the address of the portal or the API,
- * for example as the name of a container, the client may reach no other address.
+ * Whether the client can use a platform at other addresses. If an option of the command names the address of the portal
+ * or the API, for example as the name of a container, the client may be unable to reach any other address.
  */
 export function canUseOtherPlatform({ portalUrl, apiUrl }: Settings): boolean {
   return portalUrl === undefined && apiUrl === undefined

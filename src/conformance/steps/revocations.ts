@@ -6,7 +6,7 @@ import { fieldsOf, tokensIssuedIn } from '../tokens.ts'
 import { signOut } from './sign-out.ts'
 
 /**
- * After the answer to a sign-out, a check waits this number of seconds for the revocation, because a client may revoke
+ * After the answer to a sign-out, a check waits this many seconds for the revocation, because a client may revoke
  * tokens from a queue.
  */
 export const revocationSeconds = 10

@@ -25,8 +25,8 @@ export interface Session {
 
 /**
  * Signs in, and finds the session cookies. If `fault` is given, the portal answers the exchange with this fault. A
- * cookie belongs to the session if the visitor is signed in with only this cookie, or is not signed in without it.
- * Other cookies, such as a cookie for the language, are left out.
+ * cookie belongs to the session if the visitor is signed in with only this cookie, or is signed out without it. Other
+ * cookies, such as a cookie for the language, are left out.
  */
 export async function openSession(context: CheckContext, fault?: [name: string, value?: unknown]): Promise<Session> {
   const { browser, callback } = await beginLogin(context)
@@ -71,7 +71,7 @@ export async function isSession(context: CheckContext, browser: Browser, name: s
   return !(await context.isSignedIn(without))
 }
 
-/** Returns the names of the cookies that the client has set, also for a whole domain. */
+/** Returns the names of the cookies that the client has set, including cookies for a whole domain. */
 export function ownCookies({ settings }: CheckContext, browser: Browser): string[] {
   const host = new URL(settings.client).hostname
   const isSentToClient = (domain: string) => domain === host || host.endsWith(`.${domain}`)

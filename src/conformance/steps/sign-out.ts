@@ -1,4 +1,4 @@
-// Signs out as a visitor does, also after the access token has expired. Finds out whether the client keeps sessions on
+// Signs out as a visitor does, even after the access token has expired. Finds out whether the client keeps sessions on
 // its server, and makes the form with which another site tries to sign a visitor out.
 import type { Browser, HttpExchange, Page } from '../browser/browser.ts'
 import type { Form } from '../browser/form.ts'
@@ -11,7 +11,7 @@ import { beginLogin, followCallback } from './callback.ts'
 import { endToken, shortLifeOrder } from './sessions.ts'
 import { readSetCookie } from './set-cookies.ts'
 
-/** The suite looks on at most this number of pages for the form or link that signs out. */
+/** The suite looks for the sign-out form or link on at most this many pages. */
 const mostPages = 12
 
 /** Signs out as a visitor does, with a form or a link on a page of the client. */
@@ -121,7 +121,7 @@ export interface OpenSignOut {
   send: () => Promise<Page>
 }
 
-/** Signs in, opens the form that signs out, and waits until the access token has expired. */
+/** Signs in, opens the sign-out form, and waits until the access token has expired. */
 export async function openExpired(context: CheckContext): Promise<OpenSignOut> {
   const { browser, callback } = await beginLogin(context)
   await context.order('exchange-expires-in', shortLifeOrder)
@@ -140,8 +140,8 @@ export async function openExpired(context: CheckContext): Promise<OpenSignOut> {
 const visitsWithCopy = 4
 
 /**
- * Signs out while the portal refuses revocations. Ends the check if a copy of the cookies still works afterwards. The
- * whole session is then in cookies, and the client alone cannot end it.
+ * Signs out while the portal refuses revocations. Ends the check if a copy of the cookies still works afterwards,
+ * because the whole session is then in cookies, and the client alone cannot end it.
  */
 export async function requireSessionAtServer(context: CheckContext, { browser, send }: OpenSignOut): Promise<void> {
   const copy = browser.copy()
