@@ -35,7 +35,7 @@ export const start = {
   ),
   // Only advice: RFC 6749, 3.1 says "The authorization server MUST ignore unrecognized request parameters."
   'start-known-parameters': advice(
-    'The redirect to the portal contains only parameters that are part of PKCE or of the platform's specification. The portal ignores all other parameters.',
+    'The redirect to the portal contains only parameters that are part of PKCE or of the specification of the platform. The portal ignores all other parameters.',
   ),
   'CL-22': should(
     rfc(
