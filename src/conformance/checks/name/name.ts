@@ -54,7 +54,7 @@ const incomplete: [fault: string, options?: Record<string, unknown>][] = [
 /** Names that some clients cannot write into a cookie, a header or a database. */
 const oddNames: [what: string, firstName: string, lastName: string][] = [
   ['letters outside ASCII', 'Zoë', 'Müller'],
-  ['Chinese letters and an emoji', '小明', '😀'],
+  ['Chinese characters and an emoji', '小明', '😀'],
   ['the characters ; , = " % and a line break', 'A; b, "c" = 100%', 'D\r\nE: f'],
   ['a null character', 'A\0b', 'C'],
   ['no letters', '', ''],
@@ -62,7 +62,7 @@ const oddNames: [what: string, firstName: string, lastName: string][] = [
 
 const longName = 'Long name of conformance '.repeat(200)
 
-/** Ends the check if the client never asks for the name, neither during a login nor for a page. */
+/** Ends the check if the client asks for the name neither during a login nor for a page. */
 async function needsName(context: CheckContext): Promise<void> {
   const { browser } = await context.signedIn()
   await visitPage(context, browser)
@@ -183,7 +183,11 @@ export const name: CheckDefinition[] = [
         for (const line of setCookiesOf(exchange)) {
           const { name, value } = readSetCookie(line)
           const size = Buffer.byteLength(name + value)
-          expect(size <= 4096, `The name and the value of the cookie ${name} have ${size} bytes.`, exchange)
+          expect(
+            size <= 4096,
+            `The name and the value of the cookie ${name} are together ${size} bytes long.`,
+            exchange,
+          )
         }
     },
   },
@@ -259,7 +263,7 @@ export const name: CheckDefinition[] = [
       const usual = await beginLogin(context)
       const fast = waitedMs(await followCallback(context, usual.browser, usual.callback))
       for (const [fault, options, what] of [
-        ['me-late', { seconds: 3 }, 'needed 3 seconds for the name'],
+        ['me-late', { seconds: 3 }, 'needed 3 seconds to send the name'],
         ['me-drip', { seconds: 0.5 }, 'sent the name one byte at a time'],
       ] as const) {
         const { browser, callback } = await beginLogin(context)

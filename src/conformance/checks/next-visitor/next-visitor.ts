@@ -1,4 +1,5 @@
-// Checks what the next person at the same browser sees after a visitor has signed out, or after a session has ended.
+// Checks what the next person who uses the same browser sees after a visitor has signed out, or after a session has
+// ended.
 import { type Browser, noRedirects, type Page } from '../../browser/browser.ts'
 import type { Values } from '../../browser/form.ts'
 import { type CheckDefinition, NotApplicable, ReportedElsewhere, Undecided } from '../../check.ts'
@@ -146,13 +147,14 @@ async function expectSecretsApart(context: CheckContext, others: Browser, page: 
  */
 async function openFormOfSession(context: CheckContext): Promise<{ open: OpenForm; names: string[] }> {
   const { browser, person } = await context.signedIn()
-  // Reads the names before the form opens, so that `names` does not include a cookie of the form, such as a draft.
+  // Reads the names before the form opens, so that `names` does not include a cookie set by the form page, such as a
+  // draft.
   const names = ownCookies(context, browser)
   return { open: await openFormIn(context, browser, person, typed), names }
 }
 
 /**
- * Removes the cookies `names`, as a browser does when they expire. Ends the check if the visitor is still signed in.
+ * Removes the cookies in `names`, as a browser does when they expire. Ends the check if the visitor is still signed in.
  */
 async function endSession(context: CheckContext, browser: Browser, names: string[]): Promise<void> {
   for (const name of names) browser.cookies.delete(name)
@@ -170,7 +172,7 @@ async function signOutFrom(context: CheckContext, { browser, page }: OpenForm): 
   else await signOut(context, browser)
 }
 
-/** Returns the values of the form, and the text `typed` for every text field without a value. */
+/** Returns the values of the form, and the string `typed` for every text field without a value. */
 function typeAll({ form, values }: OpenForm): Values {
   const texts = textFieldsOf(form)
   return { ...Object.fromEntries(texts.map(({ name }) => [name, typed])), ...values }
@@ -203,7 +205,7 @@ export const nextVisitor: CheckDefinition[] = [
     title:
       'If a second person signs in with the same browser, this person does not see the secret of an application that the first person created',
     rule: 'next-visitor',
-    why: 'While the client keeps the secret for the next page, another person can sign in with another tab of the same browser.',
+    why: 'While the client keeps the secret for the next page, another person can sign in from another tab of the same browser.',
     fix: 'If the client keeps the secret for the next page, bind it to the visitor who created the application, and delete it when another person signs in.',
     needs: ['page', 'create'],
     async run(context) {
@@ -217,7 +219,7 @@ export const nextVisitor: CheckDefinition[] = [
     id: 'next-visitor-secret-elsewhere',
     title: 'A visitor in another browser does not see the secret of an application that somebody else created',
     rule: 'next-visitor',
-    why: 'A client that keeps the secret in the memory of the server can show it to the wrong visitor.',
+    why: "A client that keeps the secret in the server's memory can show it to the wrong visitor.",
     fix: 'Show the secret in the answer to the form. If the client keeps it for the next page instead, bind it to the visitor who created the application.',
     needs: ['page', 'create'],
     async run(context) {
@@ -267,8 +269,8 @@ export const nextVisitor: CheckDefinition[] = [
       const { open, names } = await openFormOfSession(context)
       await endSession(context, open.browser, names)
       const page = await open.browser.submit(open.page, open.form, { ...open.values }, context.beforePortal)
-      // Another browser has no cookie of the draft, so it can show the draft only if the server keeps drafts in its
-      // memory.
+      // Another browser does not have the cookie with the draft, so it can show the draft only if the server keeps
+      // drafts in memory.
       const other = await context.signedIn({ person: await context.otherPerson() })
       expectNothingOf(await lookAround(context, other.browser), 'what another visitor has typed', [typed])
       const { landed } = await nextPerson(context, open.browser, page)
@@ -279,7 +281,7 @@ export const nextVisitor: CheckDefinition[] = [
     id: 'next-visitor-draft-after-sign-out',
     title: 'After a visitor has signed out, the client does not show text that the visitor typed into a form',
     rule: 'next-visitor',
-    why: 'A visitor who signs out at a shared computer expects that no typed text remains on this computer.',
+    why: 'A visitor who signs out on a shared computer expects that no typed text remains on this computer.',
     fix: 'Delete drafts at sign-out.',
     needs: ['page', 'create', 'logout'],
     async run(context) {
@@ -421,7 +423,7 @@ export const nextVisitor: CheckDefinition[] = [
       const own = await lookAround(context, first.browser, first.page)
       const second = await context.signedIn({ person: await context.otherPerson() })
       const theirs = await lookAround(context, second.browser, second.page)
-      // Perhaps the client has kept the name of an earlier visitor.
+      // The client may have kept the name of an earlier visitor, and show it on these pages.
       expectNoOtherName(context, own, first.person)
       expectNoOtherName(context, theirs, second.person)
       if (![...own, ...theirs].some(page => [first, second].some(({ person }) => shows(page, person))))

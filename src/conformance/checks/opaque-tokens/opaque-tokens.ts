@@ -1,5 +1,5 @@
 // Checks with access tokens that are not JWTs, or that are JWTs with unusual claims. A client must send these tokens to
-// the API unchanged, and must work without their content.
+// the API unchanged, and must work without reading their content.
 import { randomUUID } from 'node:crypto'
 import type { Browser } from '../../browser/browser.ts'
 import { type CheckDefinition, ReportedElsewhere, Undecided } from '../../check.ts'
@@ -32,7 +32,7 @@ const otherForms: [form: string, what: string][] = [
 interface Options {
   browser?: Browser
   person?: Person
-  /** The user whose id replaces the subject of the callback. */
+  /** The user whose id replaces the subject in the callback. */
   subject?: Person
   /** How long the check waits between the login and the next page. */
   waitMs?: number
@@ -181,7 +181,7 @@ const otherSubject: CheckDefinition = {
   id: 'opaque-token-subject-other',
   title: 'If the access token contains no id, the client does not use the subject parameter of the callback',
   rule: 'CL-12',
-  why: 'Anybody can change the address of a callback. Some clients take the id of the visitor from the token, and use the subject if the token contains no id. In that case, an attacker decides whose id the client uses.',
+  why: 'Anybody can change the address of a callback. Some clients take the id of the visitor from the token, or from the subject parameter if the token contains no id. In that case, an attacker decides whose id the client uses.',
   fix: 'If the token contains no id, continue without an id, or create a random id during the login.',
   needs: ['page'],
   async run(context) {

@@ -33,7 +33,7 @@ const needs: Check['needs'] = ['page']
  */
 const markup = `Marker" onmouseover="conformance()" ' onmouseover='conformance()' ></textarea></option><img src=x onerror=conformance()>`
 
-/** The check `links-change-nothing` opens at most this number of addresses. */
+/** The check `links-change-nothing` opens at most this many addresses. */
 const mostAddresses = 30
 
 /** Ids that lead to another path of the API if the client does not encode them. */
@@ -50,8 +50,8 @@ const allowedPaths = /^\/apps\/v1(\/(?!\.\.?($|\/))[^/?#]+(\/\w+)?)?$/
 const secondDescription = 'Second description of conformance'
 
 /**
- * Opens the form for changes in two tabs, and then sends both forms, each with a different name. Returns both names,
- * both answers, and the name that the API has at the end.
+ * Opens the edit form in two tabs, and then sends both forms, each with a different name. Returns both names, both
+ * answers, and the name that the API has at the end.
  */
 async function saveTwice(context: CheckContext) {
   const application = await openWithApplication(context)
@@ -70,7 +70,7 @@ async function saveTwice(context: CheckContext) {
     const { data } = (await context.platform.callApi(token, 'GET', `/apps/v1/${id}`)).json<{ data: { name: string } }>()
     return data.name
   }
-  if ((await stored()) !== first) throw new NotApplicable('the form for changes saves nothing')
+  if ((await stored()) !== first) throw new NotApplicable('the edit form saves nothing')
   const answer = await save(1, second)
   await context.platform.settle()
   const typed = tabs[1].form.controls.some(({ name }) => name === 'description')
@@ -90,7 +90,7 @@ export const changing: CheckDefinition[] = [
     async run(context) {
       const application = await openWithApplication(context, { name: markup, description: markup })
       const { page } = await openEditForm(context, application)
-      expect(page.body.includes('Marker'), 'The form for changes does not show the name of the application.', page)
+      expect(page.body.includes('Marker'), 'The edit form does not show the name of the application.', page)
       expect(!runsScript(page, 'conformance()'), `${page.url} contains a value without escaping.`, page)
       // Changes the stored values while the form is open, as another member could do. The answer to the form may then
       // also contain the stored values.
@@ -110,7 +110,7 @@ export const changing: CheckDefinition[] = [
   },
   {
     id: 'edit-works',
-    title: "If a visitor types another name into the form for changes, the API accepts the client's call",
+    title: "If a visitor types another name into the edit form, the API accepts the client's call",
     rule: 'change-application',
     why: 'If the API refuses every change, nobody can use the form.',
     fix: 'Send PUT with the envelope, and with at least name and redirectUris. If you send If-Match, send the ETag exactly as the API sent it, including the quotes.',
@@ -121,8 +121,7 @@ export const changing: CheckDefinition[] = [
       const before = context.arrived('api')
       const answer = await browser.newTab().submit(page, form, typedInto({ page, form }))
       const changes = (await changesSince(context, person, before)).filter(({ request }) => request.url.includes(id))
-      if (changes.length === 0)
-        throw new NotApplicable('the form for changes makes no call that changes the application')
+      if (changes.length === 0) throw new NotApplicable('the edit form makes no call that changes the application')
       const { status } = changes.at(-1)!.response
       expect(status < 400, `The API refused the change of the name with status ${status}.`, answer, ...changes)
     },
@@ -130,7 +129,7 @@ export const changing: CheckDefinition[] = [
   {
     id: 'edit-overtaken',
     title:
-      "If somebody changes an application while a visitor has the form for changes open, the visitor's form does not overwrite this change",
+      "If somebody changes an application while a visitor has the edit form open, the visitor's form does not overwrite this change",
     rule: 'edit-overtaken',
     why: 'If two people or two tabs edit the same application, the later form can overwrite the changes of the earlier form, and nobody notices.',
     fix: 'In the form, keep the ETag that came with the values. Send this ETag as If-Match, and show the form again after a 412 answer.',
@@ -157,7 +156,7 @@ export const changing: CheckDefinition[] = [
       const lost = typed.find(one => !kept.some(text => text.includes(one)))
       expect(
         lost === undefined,
-        `Two tabs opened the form for changes, and the first tab saved the name “${first}”. The second tab then sent the name “${second}”, and the client answered with ${isRedirected ? 'a redirect, and then ' : ''}${describePage(answer)}. The client did not save the second form, and the page does not contain the typed text “${lost}”.`,
+        `Two tabs opened the edit form, and the first tab saved the name “${first}”. The second tab then sent the name “${second}”, and the client answered with ${isRedirected ? 'a redirect, and then ' : ''}${describePage(answer)}. The client did not save the second form, and the page does not contain the typed text “${lost}”.`,
         earlier,
         answer,
       )
@@ -339,10 +338,11 @@ function isAllowed(url: string, userId: string): boolean {
 }
 
 /**
- * The forms that an attacker can send: one without the hidden fields, and one with the hidden fields of the attacker's
- * own form. `theirs`: the forms that the attacker gets from the client, with the ids of the visitor. If one of them has
- * the same path as the visitor's form, an attacker sends the form to its address, because the query of the visitor's
- * address can contain a token.
+ * Returns the forms that an attacker can send in place of the visitor's form. `theirs` contains the forms that the
+ * client gives to the attacker, with the visitor's ids in them. The first forged form has no hidden fields. If one of
+ * the attacker's forms has the same path as the visitor's form, there is a second forged form, with the hidden fields of
+ * the attacker's form. Both forged forms are then sent to the address of the attacker's form, because the query of the
+ * visitor's address can contain a token.
  */
 function forgeriesOf(form: Form, theirs: Form[]): Form[] {
   const [path] = form.action.split('?')
@@ -357,7 +357,7 @@ const mostPages = 6
 
 /**
  * Signs this person in, opens the page behind the login and the pages that it links to, and returns the forms of all
- * these pages. Leaves out the form that creates an application and the form that signs out.
+ * these pages. Leaves out the form that creates an application and the sign-out form.
  */
 async function openOtherForms(context: CheckContext, person: Person) {
   const { browser } = await context.signedIn({ person })

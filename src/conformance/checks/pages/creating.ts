@@ -520,7 +520,7 @@ export const creating: CheckDefinition[] = [
     title:
       'If one visitor opens a form, and another visitor then signs in with the same browser, the form does not create an application',
     rule: 'form-of-its-visitor',
-    why: 'Before the visitor sends the form, another person can sign in with another tab of the same browser.',
+    why: 'Before the visitor sends the form, another person can sign in from another tab of the same browser.',
     fix: 'Bind the form to the visitor who opened it.',
     needs,
     async run(context) {
@@ -568,6 +568,6 @@ function adviceForForm(context: CheckContext, page: Page, calls: LabStep[]): str
     return 'The client answered the form with a redirect to the login path. Read the session from the cookies of this request (see the evidence).'
   if (page.status >= 500) return 'The client itself failed. Its output shows the error.'
   if (page.status >= 400)
-    return `The client refused its own form with status ${page.status}. See the request in the evidence, and find out which check of the client refused it: Origin, Sec-Fetch-Site, a hidden token, or the fields.`
+    return `The client refused its own form with status ${page.status}. See the request in the evidence, and find out which of the client's checks refused it: Origin, Sec-Fetch-Site, a hidden token, or the fields.`
   return 'The client accepted the form, but did not call POST /apps/v1. Make this call before you answer the form.'
 }

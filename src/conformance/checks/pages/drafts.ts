@@ -92,7 +92,7 @@ export const drafts: CheckDefinition[] = [
   {
     id: 'edit-no-session-long',
     title:
-      'If a long form for changes arrives without a session, the visitor sees the typed text again, or a message that nothing was changed',
+      'If a long edit form arrives without a session, the visitor sees the typed text again, or a message that nothing was changed',
     ...long,
     needs: ['page'],
     async run(context) {
@@ -151,7 +151,7 @@ export const drafts: CheckDefinition[] = [
   {
     id: 'edit-overtaken-draft',
     title:
-      'If the client keeps the form for changes during a login, this form does not overwrite a change that somebody else makes in the meantime',
+      'If the client keeps the edit form during a login, this form does not overwrite a change that somebody else makes in the meantime',
     rule: 'edit-overtaken',
     why: 'After the login, some clients put the typed text into a new form, together with the ETag of the current version. The form then overwrites the change of the other person, and nobody notices.',
     fix: 'Keep the ETag of the form in the draft, and send this ETag as If-Match when the visitor sends the form again.',
@@ -167,7 +167,7 @@ export const drafts: CheckDefinition[] = [
       // If nobody else makes a change, the kept form must work. Otherwise the client may refuse it for another reason.
       const plain = await keep(async () => {})
       if ((await send(plain)).stored.name !== typed)
-        throw new NotApplicable('a form for changes that the client has kept during a login saves nothing')
+        throw new NotApplicable('an edit form that the client has kept during a login saves nothing')
       const overtaken = await keep(application => changeName(context, application, others))
       // Perhaps the page already says that somebody else has changed the application. The visitor then decides.
       if (shownIn(overtaken.kept.page, others) !== shownIn(plain.kept.page, applicationName)) return
@@ -202,7 +202,7 @@ async function leadsBack(
     if (isInForm(next, typed)) return true
     landed.push(next)
   }
-  // If the text is not in the form either, the client does not keep it. Other checks report whether it says so.
+  // If the text is not in the form either, the client does not keep it. Other checks report whether the client says so.
   if (!isShown && !isInForm(await browser.newTab().visit(page.url), typed)) return false
   const where = landed.map(describePage).join(', and to ')
   fail(
@@ -215,7 +215,7 @@ async function leadsBack(
 }
 
 /**
- * Types a name into the form for changes, and sends the form without a session. Then calls `meanwhile` and signs in.
+ * Types a name into the edit form, and sends the form without a session. Then calls `meanwhile` and signs in.
  * Returns the form that contains the typed name: the form that the client shows after the login, or the form in the
  * answer. Ends the check if there is no such form.
  */
@@ -238,5 +238,5 @@ async function keepDuringLogin(
     const kept = formIn(one)
     if (kept) return { page: one, form: kept }
   }
-  throw new NotApplicable('the client does not keep a form for changes during a login')
+  throw new NotApplicable('the client does not keep an edit form during a login')
 }

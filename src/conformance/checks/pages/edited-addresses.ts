@@ -1,4 +1,4 @@
-// Checks what the form for changes does with the redirect URIs of an application, if there are several.
+// Checks what the edit form does with the redirect URIs if an application has several.
 import type { Control, Form, Values } from '../../browser/form.ts'
 import { type CheckDefinition, NotApplicable } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
@@ -18,7 +18,7 @@ export const editedAddresses: CheckDefinition[] = [
   {
     id: 'edit-several-addresses',
     title:
-      'If the form for changes shows several redirect URIs, and the visitor changes only the name, the client saves all these redirect URIs',
+      'If the edit form shows several redirect URIs, and the visitor changes only the name, the client saves all these redirect URIs',
     rule: 'change-application',
     why: 'If the client loses a redirect URI, every login of the application with this address fails.',
     fix: 'Send all addresses of the form in redirectUris, separated by commas.',
@@ -27,7 +27,7 @@ export const editedAddresses: CheckDefinition[] = [
       const application = await openWithSeveral(context)
       const { stored, form, answer } = await save(context, application, 'Several addresses')
       if (!form.fields.some(([, value]) => value.includes(secondUri)))
-        throw new NotApplicable('the form for changes does not show the second redirect URI')
+        throw new NotApplicable('the edit form does not show the second redirect URI')
       const kept = stored.redirectUris.split(',').map(one => one.trim())
       const lost = [redirectUri, secondUri].find(one => !kept.includes(one))
       expect(
@@ -40,7 +40,7 @@ export const editedAddresses: CheckDefinition[] = [
   {
     id: 'edit-default-address',
     title:
-      'The API gets the default redirect URI that the visitor chose in the form for changes, and keeps it when the visitor later changes only the name',
+      'The API gets the default redirect URI that the visitor chose in the edit form, and keeps it when the visitor later changes only the name',
     rule: 'change-application',
     why: 'If the client always makes the first redirect URI the default, logins of the application lead to the wrong address.',
     fix: 'Send the value of the field for the default as defaultRedirectUri, and show the stored default in this field.',
@@ -77,13 +77,13 @@ function chooseSecond({ controls }: Form): Values {
     ? fields.find(({ choices }) => choices?.includes(secondUri))
     : fields[0]
   if (fields.length > 0 && !field)
-    throw new NotApplicable('the choices of the default redirect URI are not the addresses themselves')
-  if (!field) throw new NotApplicable('the form for changes has no field for the default redirect URI')
+    throw new NotApplicable('the options for the default redirect URI do not have the addresses as their values')
+  if (!field) throw new NotApplicable('the edit form has no field for the default redirect URI')
   return { [field.name]: secondUri }
 }
 
 /**
- * Opens the form for changes, types another name, and sends the form. Returns the values that the API stored. Ends the
+ * Opens the edit form, types another name, and sends the form. Returns the values that the API stored. Ends the
  * check if the name does not change.
  */
 async function save(
@@ -95,6 +95,6 @@ async function save(
   const opened = await openEditForm(context, application)
   const values = { [nameField(opened.form)]: name, ...choose(opened.form) }
   const { answer, stored } = await saveForm(context, application, opened, values)
-  if (stored.name !== name) throw new NotApplicable('the form for changes saves nothing')
+  if (stored.name !== name) throw new NotApplicable('the edit form saves nothing')
   return { form: opened.form, answer, stored }
 }

@@ -41,7 +41,7 @@ const createNeeds: Check['needs'] = ['create', 'page']
 const isDone = (step: LabStep) => isWrite(step) && step.response.status < 400
 
 /**
- * The values that somebody else gives to the fields of an application while a visitor has the form for changes open.
+ * The values that somebody else gives to the fields of an application while a visitor has the edit form open.
  */
 const otherValues: Record<string, string> = {
   description: 'Changed by somebody else',
@@ -123,7 +123,7 @@ const wideAtLimits: Record<string, string> = {
   description: `${'日'.repeat(1000)}${'d'.repeat(999)}z`,
 }
 
-/** Addresses with http, which the API accepts for everything except redirect URIs. */
+/** Addresses with http. The API accepts them for everything except redirect URIs. */
 const plainAddresses: Record<string, string> = {
   webPageUrl: 'http://plain.example:8080/web',
   iconUrl: 'http://plain.example/icon',
@@ -135,7 +135,7 @@ const tooLong: Record<string, string> = Object.fromEntries(
   Object.entries(atLimits).map(([name, value]) => [name, `${value.slice(0, -1)}yz`]),
 )
 
-/** Texts that change if the client wrongly encodes, decodes or shortens a value before it calls the API. */
+/** Strings that change if the client wrongly encodes, decodes or shortens a value before it calls the API. */
 const ordinary: Record<string, string> = {
   name: `Überblick & "Karte" <1> 'a' 100% + 日本 👍 \\`,
   description: `One & two; "three" <four> 'five' 100%25 + %20 日本 👍 &amp; \\n`,
@@ -147,8 +147,8 @@ const ordinary: Record<string, string> = {
 }
 
 /**
- * Returns the values in `wanted` whose names are also names of fields in the form. The values for lists and hidden
- * fields are left out.
+ * Returns the values in `wanted` whose names are also names of fields in the form. Leaves out the values for lists and
+ * hidden fields.
  */
 function valuesFor({ controls }: Form, wanted: Record<string, string>): Record<string, string> {
   const names = controls.filter(({ type, choices }) => !choices && type !== 'hidden').map(({ name }) => name)
@@ -291,7 +291,7 @@ export const everyForm: CheckDefinition[] = [
     id: 'forms-work',
     title: 'While the platform works, each form about an application works',
     rule: 'forms-work',
-    why: 'Many HTTP libraries send a POST without a body with a content type that the API refuses. The form for a new secret then never works, and visitors see an error of the platform.',
+    why: 'If a POST has no body, many HTTP libraries still send a content type, and the API refuses this type. The form for a new secret then never works, and visitors see an error of the platform.',
     fix: 'Look at the call in the evidence and at the answer of the API. Send the call as the API expects it.',
     needs,
     longestMs: 90_000,
@@ -386,13 +386,13 @@ export const everyForm: CheckDefinition[] = [
     title:
       "If one visitor opens a form about an application, and another visitor then signs in with the same browser, the form changes nothing on the second visitor's behalf",
     rule: 'form-of-its-visitor',
-    why: 'Before the visitor sends the form, another person can sign in with another tab of the same browser.',
+    why: 'Before the visitor sends the form, another person can sign in from another tab of the same browser.',
     fix: 'Bind every form to the visitor who opened it.',
     needs,
     async run(context) {
       const [person, other] = [await context.person(), await context.otherPerson()]
       // Both visitors are allowed to change the application. If the second visitor could not read it, a client that
-      // reads the application first would send no change.
+      // reads the application before changing it would send no change, and the check would wrongly pass.
       const { browser, forms } = await openForms(context, { groupId: await shareGroup(context, [person, other]) })
       const open = []
       for (const found of forms) open.push((await reopen(browser, found)) ?? found)
@@ -411,7 +411,7 @@ export const everyForm: CheckDefinition[] = [
     title:
       "If somebody else changes one field while a visitor edits a different field, the visitor's form does not overwrite the other person's change",
     rule: 'edit-overtaken',
-    why: 'If a client looks for changes in only some fields, it overwrites changes of the remaining fields, and nobody notices.',
+    why: 'If a client looks for changes in only some fields, it overwrites changes to the remaining fields, and nobody notices.',
     fix: 'In the form, keep the ETag that came with the values. Send this ETag as If-Match, and show the form again after a 412 answer.',
     needs,
     async run(context) {
@@ -438,7 +438,7 @@ export const everyForm: CheckDefinition[] = [
     title:
       "If somebody else changes an application while a visitor changes its redirect URIs, the visitor's form does not overwrite the other person's change",
     rule: 'edit-overtaken',
-    why: 'Some clients change the redirect URIs with a form or a call of their own. If this call contains no If-Match, it overwrites changes of other people, and nobody notices.',
+    why: "Some clients change the redirect URIs with a separate form or a separate call. If this call contains no If-Match, it overwrites other people's changes, and nobody notices.",
     fix: 'Keep the ETag in every form that changes the application, including a form for only the redirect URIs. Send this ETag as If-Match, and show the form again after a 412 answer.',
     needs,
     longestMs: 90_000,
@@ -562,7 +562,7 @@ export const everyForm: CheckDefinition[] = [
             const shown = texts.find(text => bodyOf(exchange).includes(text))
             expect(
               shown === undefined || /no-store/i.test(headerOf(exchange, 'cache-control') ?? ''),
-              `The answer to the form to ${pathOf(found.form)} shows ${secrets.includes(`${shown}`) ? 'a new secret' : 'the application'}, and has no Cache-Control: no-store.`,
+              `The answer to the form sent to ${pathOf(found.form)} shows ${secrets.includes(`${shown}`) ? 'a new secret' : 'the application'}, and has no Cache-Control: no-store.`,
               exchange,
             )
           }
@@ -576,7 +576,7 @@ export const everyForm: CheckDefinition[] = [
     why: 'If a client drops, encodes or decodes a value, the stored application differs from what the visitor typed.',
     fix: 'Send each field under its own name. Read the form as UTF-8 and send JSON. Escape a value only when a page shows it.',
     needs: createNeeds,
-    run: context => expectValues(context, ordinary, 'The form with ordinary texts created nothing'),
+    run: context => expectValues(context, ordinary, 'The form with ordinary values created nothing'),
   },
   {
     id: 'create-limits',
@@ -620,7 +620,7 @@ export const everyForm: CheckDefinition[] = [
   },
   {
     id: 'edit-limits',
-    title: 'The form for changes accepts the longest values that the API accepts, and does not shorten longer values',
+    title: 'The edit form accepts the longest values that the API accepts, and does not shorten longer values',
     rule: 'PG-17',
     why: 'A client with smaller limits refuses or shortens values that the platform allows.',
     fix: 'Use the same list of fields and limits as for new applications: 200 characters for the name, 2,000 for the description, 2,048 for an address. Count characters, not bytes.',
@@ -636,7 +636,7 @@ export const everyForm: CheckDefinition[] = [
       }
       const plain = await send({ name: 'Changed within the limits' })
       if (!plain.values.name || (await readField(context, application, 'name')) !== plain.values.name)
-        throw new NotApplicable('the form for changes saves nothing')
+        throw new NotApplicable('the edit form saves nothing')
       for (const wanted of [atLimits, wideAtLimits]) {
         const { values, answer } = await send(wanted)
         for (const [name, value] of Object.entries(values)) {

@@ -64,7 +64,7 @@ const isStyleOrScript = ({ exchange }: TourAnswer) =>
 
 const weekSeconds = 7 * 86_400
 
-/** Whether browsers use the answer for more than a week, without asking the client whether it has changed. */
+/** Whether browsers use the answer for more than a week without asking the client for a newer one. */
 function isKeptForWeeks({ exchange }: TourAnswer): boolean {
   const control = headerOf(exchange, 'cache-control') ?? ''
   const seconds = Number(/\bmax-age\s*=\s*"?(\d+)/i.exec(control)?.[1] ?? 0)
@@ -84,7 +84,7 @@ function mayHaveVersion(address: string): boolean {
 const generator = /<meta\s+name=["']?generator["']?\s+content=["']([^"'>]*\d+\.\d+[^"'>]*)/i
 
 /**
- * All texts by which a check recognizes the secret in an answer: the secret itself, its encoded forms, and the
+ * All strings by which a check recognizes the secret in an answer: the secret itself, its encoded forms, and the
  * signature of a token.
  */
 function formsOf(secret: string): string[] {
@@ -93,7 +93,7 @@ function formsOf(secret: string): string[] {
   return [secret, encodeURIComponent(secret), bytes.toString('base64'), bytes.toString('base64url'), ...signature]
 }
 
-/** All texts by which a check recognizes the client secret, or a token that the portal issued during the check. */
+/** All strings by which a check recognizes the client secret or a token that the portal issued during the check. */
 function secretsOf(context: CheckContext): string[] {
   const tokens = context.arrived('exchange', 'refresh').flatMap(step => {
     const { access_token: access, refresh_token: refresh } = tokensOf(step) ?? {}
@@ -295,7 +295,7 @@ export const everyPage: CheckDefinition[] = [
       const headers = 'headers' in exchange.response ? [...exchange.response.headers] : []
       const found = headers.map(([name, value]) => `${name}: ${value}`).find(line => versions.test(line))
       if (found !== undefined) return `has the header ${found}`
-      // Looks for names of servers only in public pages, because other pages contain texts that people typed.
+      // Looks for server names only in public pages, because other pages contain text that people typed.
       const said =
         generator.exec(bodyOf(exchange))?.[1] ?? (kind === 'public' ? versions.exec(bodyOf(exchange))?.[0] : undefined)
       return said === undefined ? undefined : `contains ${said}`

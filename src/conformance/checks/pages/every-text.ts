@@ -1,4 +1,4 @@
-// Checks every text that the client can show but has not written itself: the fields of platform answers, the parameters
+// Checks all text that the client can show but has not written itself: the fields of platform answers, the parameters
 // of requests, and the fields of forms.
 import { randomUUID } from 'node:crypto'
 import type { Browser, HttpExchange, Page } from '../../browser/browser.ts'
@@ -41,7 +41,7 @@ const markupOf = (field: string) =>
   `${quotesOf(field)}\${${scriptOf(field)}}></textarea></title></option></script></style>--><img src=x onerror=${scriptOf(field)}> onmouseover=${scriptOf(field)} x='`
 const markup = markupOf('')
 
-/** Values that a text from the API must not have. JSON leaves out a member that is undefined. */
+/** Values that the API sends in place of a string. JSON leaves out a member that is undefined. */
 const missing: [is: string, value: unknown][] = [
   ['is null', null],
   ['is missing', undefined],
@@ -215,7 +215,7 @@ function everywhere(form: Form, text: string): Record<string, string> {
 }
 
 /**
- * Sends the form for a new application and the form for changes several times. At first, all fields contain the text.
+ * Sends the form for a new application and the edit form several times. At first, all fields contain the text.
  * Later, only the name contains the text. In the form for a new application, the description then also contains it.
  */
 async function typeText(context: CheckContext, text: string): Promise<Page[]> {
@@ -316,9 +316,9 @@ export const everyText: CheckDefinition[] = [
   },
   {
     id: 'page-escapes-every-field',
-    title: 'Every page escapes all texts from the API, including the names of groups',
+    title: 'Every page escapes all text from the API, including the names of groups',
     rule: 'PG-07',
-    why: "Other members of the visitor's group can write these texts. Without escaping, a text can end an attribute or an element and begin a script.",
+    why: "Other members of the visitor's group can write this text. Without escaping, the text can end an attribute or an element and begin a script.",
     fix: 'Let the template escape every value. If you write a value into a script, write it as JSON, and escape < in it.',
     needs,
     async run(context) {
@@ -354,7 +354,7 @@ export const everyText: CheckDefinition[] = [
     title:
       "If a value is missing from the API's answer about an application or about a group, no page shows a word such as “undefined” or “null” in its place",
     rule: 'missing-values',
-    why: 'A client that writes each value into a page without a check shows “null” in place of a text. A client that joins a missing name to other text shows “undefined”.',
+    why: 'A client that writes each value into a page without a check shows “null” in place of the value. A client that joins a missing name to other text shows “undefined”.',
     fix: 'Use a value only if it has the right type. Otherwise show nothing in its place, or a sentence that says what is missing.',
     needs,
     longestMs: 90_000,

@@ -79,12 +79,13 @@ const limits: Record<string, number> = {
   defaultScopes: 2000,
 }
 
-/** Fields whose values can be short. An address always has some characters. */
+/** Fields that can have very short values. An address always needs several characters. */
 const shortFields = ['name', 'description', 'scopes', 'defaultScopes']
 
 /**
  * Looks for a field whose limit is stricter than the limit of the API, and returns a sentence about it. Looks only at
- * forms with a field for redirect URIs, because a search form can have a field with the same name as in the API.
+ * forms with a field for redirect URIs, because a search form can have a field with the same name as a field of the
+ * API.
  */
 function stricterLimit(page: Page): string | undefined {
   const { elements, owners } = parsePage(page.body)
@@ -289,9 +290,9 @@ export const formHandling: CheckDefinition[] = [
   },
   {
     id: 'edit-addresses-accepted',
-    title: 'The form for changes accepts every redirect URI that the API accepts',
+    title: 'The edit form accepts every redirect URI that the API accepts',
     rule: 'PG-17',
-    why: 'A client that accepts only some addresses, such as https addresses without a port, refuses values that the platform allows. Often the form for changes has its own code for this check.',
+    why: 'A client that accepts only some addresses, such as https addresses without a port, refuses values that the platform allows. Often the edit form has its own code for this check.',
     fix: 'Use the same function as for new applications. Accept https with any host, port, path and query, and http on a loopback address.',
     needs: ['page'],
     async run(context) {
@@ -301,7 +302,7 @@ export const formHandling: CheckDefinition[] = [
         const { page, form } = await openEditForm(context, application)
         const fields = form.controls.filter(({ name, type }) => /redirect/i.test(name) && type !== 'hidden')
         if (fields.length === 0 || fields.some(({ choices }) => choices))
-          throw new NotApplicable('the form for changes has no text field for redirect URIs')
+          throw new NotApplicable('the edit form has no text field for redirect URIs')
         const values = Object.fromEntries(fields.map(({ name }) => [name, address]))
         await context.platform.settle()
         const { result: answer, steps } = await context.during(() =>
@@ -312,7 +313,7 @@ export const formHandling: CheckDefinition[] = [
       }
       const plain = await save('https://plain.example/callback')
       if (!plain.change || plain.change.response.status >= 400)
-        throw new NotApplicable('the form for changes does not save another redirect URI')
+        throw new NotApplicable('the edit form does not save another redirect URI')
       for (const address of allowedAddresses) {
         const { answer, change } = await save(address)
         expect(
@@ -377,7 +378,7 @@ export const formHandling: CheckDefinition[] = [
   {
     id: 'edit-overtaken-reopened',
     title:
-      "If a visitor opened the form for changes both before and after somebody else's change, the older form does not overwrite this change",
+      "If a visitor opened the edit form both before and after somebody else's change, the older form does not overwrite this change",
     rule: 'edit-overtaken',
     why: 'If a client keeps the ETag in the session or in its memory, and not in the form, it replaces the ETag when another tab opens the form. The first tab then overwrites what somebody else has changed.',
     fix: 'In a hidden field of the form, keep the ETag that came with the values. Send this ETag as If-Match.',
@@ -389,7 +390,7 @@ export const formHandling: CheckDefinition[] = [
       await changeName(context, application, 'Changed by somebody else')
       const reopened = await browser.newTab().visit(old.page.url)
       if (!reopened.forms.some(({ action }) => action === old.form.action))
-        throw new NotApplicable('the form for changes cannot be opened twice')
+        throw new NotApplicable('the edit form cannot be opened twice')
       const typed = { [nameField(old.form)]: 'Late change of an old form' }
       const { answer: late, stored } = await saveForm(context, application, old, typed)
       expect(stored.name === 'Changed by somebody else', `The old form replaced the name with “${stored.name}”.`, late)
@@ -399,7 +400,7 @@ export const formHandling: CheckDefinition[] = [
   {
     id: 'edit-overtaken-after-refusal',
     title:
-      'If the client shows a refused form for changes again, the corrected form does not overwrite a change that somebody else made after the visitor had opened the form',
+      'If the client shows a refused edit form again, the corrected form does not overwrite a change that somebody else made after the visitor had opened the form',
     rule: 'edit-overtaken',
     why: "Some clients show a refused form again with the ETag of a newer version, or with no ETag. The visitor's next attempt then overwrites the other person's change, and nobody notices.",
     fix: 'When you show a refused form again, keep the ETag from the form that the visitor sent.',
@@ -421,7 +422,7 @@ export const formHandling: CheckDefinition[] = [
           one => one.action === form.action && one.fields.some(([name]) => name === redirect),
         )
         if (!again || refused.trail.at(-1)?.request.method !== 'POST')
-          throw new NotApplicable('the client does not show a refused form for changes again')
+          throw new NotApplicable('the client does not show a refused edit form again')
         // Perhaps the refused form already says that somebody else has changed the application. The visitor then
         // decides.
         if (known && (refused.status !== known.status || shownIn(refused) !== shownIn(known))) return
@@ -471,7 +472,7 @@ export const formHandling: CheckDefinition[] = [
           answer,
         )
       }
-      if (met === 0) throw new NotApplicable('the form for changes makes no call that changes the application')
+      if (met === 0) throw new NotApplicable('the edit form makes no call that changes the application')
     },
   },
   {
@@ -516,7 +517,7 @@ export const formHandling: CheckDefinition[] = [
   },
 ]
 
-/** Returns a new text for each text field of the form, except the redirect URIs. */
+/** Returns a new value for each text field of the form, except the redirect URIs. */
 function textsFor({ controls }: Form): Record<string, string> {
   const typed = controls.filter(
     ({ name, type, choices }) => ['text', 'url', 'textarea'].includes(type) && !choices && !/redirect/i.test(name),

@@ -64,10 +64,10 @@ export const headRequests: CheckDefinition[] = [
     title: "A HEAD request for a visitor's page does not renew tokens or set a session cookie",
     rule,
     why: 'A program that sends HEAD ignores the cookies in the answer. If the client renews the tokens for such a request, the refresh token in the browser is used up, and the visitor is signed out.',
-    fix: 'For pages of visitors, answer HEAD with 405 before the code that reads the session runs.',
+    fix: 'For pages of visitors, answer HEAD with 405 before any code reads the session.',
     needs: ['page'],
     async run(context) {
-      // Uses a second session to find the names of the session cookies, because the search may use up its refresh token.
+      // Uses a second session to find the names of the session cookies, because the search may use up a refresh token.
       // Other cookies may change, for example a cookie for form tokens.
       const sessionCookies = await sessionCookieNames(context, (await context.signedIn()).browser)
       const { browser, person } = await context.signedIn()

@@ -37,7 +37,7 @@ export const linksWithQuery: CheckDefinition[] = [
         judged++
         expect(
           seen.url === address,
-          `A login that begins at ${shortOf(address)} leads back to this address. A link from another site to this address opened ${shortOf(seen.url)}.`,
+          `A login that begins at ${shortOf(address)} leads back to this address. A link to this address from another site opened ${shortOf(seen.url)}.`,
           seen,
         )
       }
@@ -48,7 +48,7 @@ export const linksWithQuery: CheckDefinition[] = [
         const seen = await browser.newTab().visit(found.url, { from, ...context.beforePortal })
         if (seen.stoppedAt !== undefined || seen.status !== 200) continue
         judged++
-        const what = `A search opens ${shortOf(found.url)}. A link from another site to this address opened ${shortOf(seen.url)}.`
+        const what = `A search opens ${shortOf(found.url)}. A link to this address from another site opened ${shortOf(seen.url)}.`
         expect(seen.url === found.url, what, seen)
       }
       if (judged === 0) throw new NotApplicable(`${noQuery}, and the page behind the login has no search`)
@@ -89,8 +89,8 @@ function openOtherSite(context: CheckContext): Promise<Page> {
 
 /**
  * Opens the address in a new browser, and finishes the login that begins there. Returns the browser and the page after
- * the login, or undefined if no login begins. `from`: the page with the link. Without it, the visitor types the
- * address.
+ * the login, or undefined if no login begins. `from` is the page with the link. If it is missing, the visitor types
+ * the address.
  */
 async function signInFrom(
   context: CheckContext,

@@ -67,7 +67,8 @@ function describeRequest({ request }: HttpExchange): string {
 export const otherHost: CheckDefinition[] = [
   {
     id: 'other-host-page-headers',
-    title: "If the client's pages have security headers, they also have them if the request has another Host",
+    title:
+      "If the client's pages have security headers, the pages also have these headers when the request has another Host",
     rule: 'PG-09',
     why: "An attacker can create a DNS name that leads to the client's server. Clients often set the headers in code that runs only for known hosts.",
     fix: 'Set the headers in one function that runs for every answer, before the client compares the host.',

@@ -1,5 +1,5 @@
 // Checks on pages and requests that clients often forget: pages about an application, the start page, and requests from
-// another origin. Many clients follow the same rules only on the page behind the login.
+// another origin. Many clients follow the rules only on the page behind the login.
 import type { Page } from '../../browser/browser.ts'
 import { type Check, type CheckDefinition, NotApplicable, passNotApplicable } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
@@ -24,7 +24,7 @@ import { isCallWithToken } from '../../tokens.ts'
 const needs: Check['needs'] = ['page']
 
 /**
- * Texts that a request contains in place of an id. A client may decode the id without encoding it again, or encode it
+ * Strings that a request contains in place of an id. A client may decode the id without encoding it again, or encode it
  * twice. For at least one of these ids, such a client calls a wrong path.
  */
 const hostileIds = (id: string) => [
@@ -245,7 +245,7 @@ export const otherPlaces: CheckDefinition[] = [
         const fields = [...filledFields(edit.form, { [nameField(edit.form)]: 'Sent with a long field' }), long]
         const { answer } = await sendForm(context, application.browser, { ...edit.form, fields }, ownForm(context))
         const changes = await changesSince(context, application.person, before)
-        expect(changes.length === 0, 'The client processed the long form for changes.', answer, ...changes)
+        expect(changes.length === 0, 'The client processed the long edit form.', answer, ...changes)
         judged++
       }
       if (judged === 0) throw new NotApplicable('the client has no form for an application')

@@ -54,7 +54,7 @@ async function visitAll(context: CheckContext, headers: Record<string, string>):
 }
 
 /**
- * Returns an address with the foreign host, if a redirect, link, form or loaded file of the answer has such an address.
+ * If a redirect, link, form or loaded file in the answer has an address with the foreign host, returns this address.
  */
 function foreignAddress(answer: HttpExchange): string | undefined {
   const addresses = [headerOf(answer, 'location') ?? '', headerOf(answer, 'refresh') ?? '', ...linkAddressesIn(answer)]
@@ -69,7 +69,7 @@ export const ownAddress: CheckDefinition[] = [
     title: 'No redirect or link contains the host from X-Forwarded-Host, Forwarded or a similar header',
     rule: 'PG-02',
     why: "Anyone can send these headers. A cache can then send the wrong answer to all visitors, so that visitors or codes go to the attacker's site.",
-    fix: "Take the client's own address from the configuration. Configure the framework not to trust headers of proxies.",
+    fix: "Take the client's own address from the configuration. Configure the framework not to trust headers from proxies.",
     async run(context) {
       for (const answer of await visitAll(context, forwarded)) {
         const found = foreignAddress(answer)
@@ -82,7 +82,7 @@ export const ownAddress: CheckDefinition[] = [
     title: 'X-Forwarded-Proto, X-Forwarded-Port and X-Forwarded-Prefix change neither redirect_uri nor cancel_url',
     rule: 'PG-02',
     why: 'The portal compares redirect_uri byte by byte. If a header changes redirect_uri, every login through a proxy that sends this header fails.',
-    fix: "Take the client's own address from the configuration. Configure the framework not to trust headers of proxies.",
+    fix: "Take the client's own address from the configuration. Configure the framework not to trust headers from proxies.",
     async run(context) {
       const start = await context.startLogin(context.browser())
       const proto = context.settings.client.startsWith('https:') ? 'http' : 'https'

@@ -1,5 +1,5 @@
-// Checks how the client handles texts that other people wrote, on its pages and in addresses. The client must escape
-// these texts. If such a text is an address, the client must not load or call this address.
+// Checks how the client handles text that other people wrote, on its pages and in addresses. The client must escape
+// such text. If the text is an address, the client must not load or call this address.
 import type { Page } from '../../browser/browser.ts'
 import type { CheckDefinition } from '../../check.ts'
 import { expect, statusOf } from '../../findings.ts'
@@ -16,7 +16,7 @@ const hostile: [id: string, what: string, text: string, isHarm?: (page: Page) =>
   ['title', 'the end of a title', 'Marker</title><svg onload=conformance()>'],
   [
     'template',
-    'expressions of templates',
+    'template expressions',
     `Marker{{1234*5678}}\${1234*5678}<%= 1234*5678 %>#{1234*5678}`,
     ({ body }) => body.includes('7006652'),
   ],
@@ -25,8 +25,8 @@ const hostile: [id: string, what: string, text: string, isHarm?: (page: Page) =>
 const runsTheirs = (page: Page) => runsScript(page, 'conformance()')
 
 /**
- * Texts that a request contains in place of the id of an application. If the client decodes the text twice or does not
- * encode it, the client calls another path.
+ * Strings that a request contains in place of the id of an application. If the client decodes the string twice or does
+ * not encode it, the client calls another path.
  */
 const ids: [id: string, text: string][] = [
   ['slashes', '..%2f..%2fapi%2fexchangeToken'],
@@ -42,9 +42,9 @@ export const pageTexts: CheckDefinition[] = [
   ...hostile.map(
     ([id, what, text, isHarm = runsTheirs]): CheckDefinition => ({
       id: `page-escapes-${id}`,
-      title: `If the name and the description of an application contain ${what}, every page escapes these texts`,
+      title: `If the name and the description of an application contain ${what}, every page escapes these values`,
       rule: 'PG-07',
-      why: "Other members of the visitor's group can write these texts.",
+      why: "Other members of the visitor's group can write these values.",
       fix: 'Let the template escape every value from the API.',
       needs: ['page'],
       async run(context) {
@@ -61,7 +61,7 @@ export const pageTexts: CheckDefinition[] = [
     id: 'page-escapes-anything',
     title: 'No text from the API becomes markup, or a link that runs a script',
     rule: 'PG-06',
-    why: 'The API stores texts that other people typed. A typed address can begin with javascript:.',
+    why: 'The API stores text that other people typed. A typed address can begin with javascript:.',
     fix: 'Escape every value, and make a link only if the address is http or https.',
     needs: ['page'],
     async run(context) {

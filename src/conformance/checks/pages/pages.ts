@@ -115,13 +115,17 @@ export const pages: CheckDefinition[] = [
     async run(context) {
       const page = await context.visitUntilPortal(context.browser(), context.settings.page)
       expect((await calls(context)).length === 0, 'The client called the API for the page.', page)
-      expectServed(page, `The page was answered with ${describePage(page)}.`)
+      expectServed(page, `The request for the page was answered with ${describePage(page)}.`)
       const isLed =
         page.stoppedAt !== undefined ||
         [401, 403].includes(page.status) ||
         page.links.some(({ url }) => url.startsWith(context.url(context.settings.login))) ||
         page.forms.some(({ action }) => action.startsWith(context.url(context.settings.login)))
-      expect(isLed, `The page was answered with ${describePage(page)}, which does not offer to sign in.`, page)
+      expect(
+        isLed,
+        `The request for the page was answered with ${describePage(page)}, which does not offer to sign in.`,
+        page,
+      )
     },
   },
   {
@@ -331,7 +335,11 @@ export const pages: CheckDefinition[] = [
     fix: 'Answer an unknown address with status 404 and a page.',
     async run(context) {
       const expectNone = (answer: HttpExchange, path: string) =>
-        expect([404, 410].includes(statusOf(answer)), `${path} was answered with status ${statusOf(answer)}.`, answer)
+        expect(
+          [404, 410].includes(statusOf(answer)),
+          `The request for ${path} was answered with status ${statusOf(answer)}.`,
+          answer,
+        )
       const nothing = '/there-is-nothing-here-conformance'
       expectNone(await context.request(nothing), nothing)
       const { page } = context.settings
@@ -485,7 +493,7 @@ function mayBeKept(answer: HttpExchange): boolean {
 async function openPage(context: CheckContext): Promise<{ browser: Browser; page: Page; person: Person }> {
   const { browser, person } = await context.signedIn()
   const page = await browser.visit(context.url(context.settings.page))
-  expect(page.status === 200, `The page was answered with ${describePage(page)}.`, page)
+  expect(page.status === 200, `The request for the page was answered with ${describePage(page)}.`, page)
   return { browser, page, person }
 }
 

@@ -1,5 +1,5 @@
-// Checks with a form that arrives a second time: at another instance of the client, after a restart, or for a new
-// client secret.
+// Checks that send a form again: to another instance of the client, or after a restart. Two checks send the form for a
+// new client secret again.
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import { type CheckDefinition, NotApplicable, ReportedElsewhere, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
@@ -10,7 +10,7 @@ import { created, formAtReplica, openCreateForm, openFormIn, submitCreate } from
 import { type OpenForms, openForms, reopen } from '../../steps/every-form.ts'
 
 const fix =
-  'Keep the ids of all forms that were processed in a store that all instances share. If there is no such store, read the list before each creation, and look for an application with the same values that was created after the form was opened.'
+  'Keep the ids of all forms that were processed in a store that all instances share. If there is no such store, read the list before each creation, and look for an application that has the same values and was created after the form was opened.'
 
 const secretRule = {
   rule: 'secret-once',
@@ -38,7 +38,7 @@ export const repeatedForms: CheckDefinition[] = [
       const fresh = await openFormIn(context, open.browser.newTab(), open.person)
       await sendForm(context, fresh.browser, formAtReplica(context, fresh), ownForm(context))
       if ((await created(context, open.person)).length !== 2)
-        throw new ReportedElsewhere('the other instance accepts no form of the first instance')
+        throw new ReportedElsewhere('the other instance refuses every form that the first instance issued')
     },
   },
   {
@@ -114,7 +114,7 @@ function newSecrets(context: CheckContext, { id }: OpenForms): LabStep[] {
 }
 
 /**
- * Sends the form for a new secret of an application this number of times at once. Ends the check if the client has no
+ * Sends the form that creates a new application secret this many times at once. Ends the check if the client has no
  * such form.
  */
 async function createSecret(

@@ -1,5 +1,5 @@
-// Checks which values the form for changes saves: a value that somebody else has changed in the meantime, a value that
-// the form could not show, and a value that the visitor has emptied.
+// Checks which values the edit form saves: a value that somebody else has changed in the meantime, a value that
+// the form could not show, and a value that the visitor has deleted.
 import type { Form, Values } from '../../browser/form.ts'
 import { type Check, type CheckDefinition, NotApplicable, ReportedElsewhere } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
@@ -35,7 +35,7 @@ async function leaveOutEtag(context: CheckContext, { person, id }: OwnApplicatio
   await context.order('get-answer', { times: 'always', options: { status: 200, body, type } })
 }
 
-/** Returns the name of the first field that a person can type into and whose name matches. */
+/** Returns the name of the first field that a person can type into and whose name matches the pattern. */
 function typedFieldName({ controls }: Form, pattern: RegExp): string | undefined {
   return controls.find(
     ({ name, type, choices }) => pattern.test(name) && !choices && !['hidden', 'button', 'checkbox'].includes(type),
@@ -44,7 +44,7 @@ function typedFieldName({ controls }: Form, pattern: RegExp): string | undefined
 
 const redirectUrisPattern = /^(?!default).*redirect_?uri/i
 
-/** A field that somebody else changes while the visitor has the form for changes open. */
+/** A field that somebody else changes while the visitor has the edit form open. */
 interface OvertakenField {
   /** The end of the check's id. */
   suffix: string
@@ -87,7 +87,7 @@ const overtakenFields: OvertakenField[] = [
 const withoutEtag = overtakenFields.map(
   ({ suffix, what, field, pattern, before, after }): CheckDefinition => ({
     id: `edit-overtaken-without-etag${suffix}`,
-    title: `If the API sends no ETag, and somebody else changes ${what} after a visitor has opened the form for changes, this form changes nothing`,
+    title: `If the API sends no ETag, and somebody else changes ${what} after a visitor has opened the edit form, this form changes nothing`,
     rule: 'edit-overtaken',
     why: 'Another installation of the platform may send no ETag. A client that relies only on If-Match, or compares only some fields, then overwrites the changes of other people, and nobody notices.',
     fix: 'If an application came without an ETag, keep the values of all fields in the form, or a hash of them. Read the application again before you change it, and compare all these fields.',
@@ -97,13 +97,13 @@ const withoutEtag = overtakenFields.map(
       await leaveOutEtag(context, application)
       const old = await openEditForm(context, application)
       if (!old.form.controls.some(({ name, type }) => pattern.test(name) && type !== 'hidden'))
-        throw new NotApplicable(`the form for changes has no field for ${what}`)
+        throw new NotApplicable(`the edit form has no field for ${what}`)
       await changeAtApi(context, application, { [field]: after })
       await leaveOutEtag(context, application)
       const typed = { [nameField(old.form)]: 'Late change of an old form' }
       const { answer: late, stored } = await saveForm(context, application, old, typed)
       await leaveOutEtag(context, application)
-      await requireWorkingEditForm(context, application, 'the form for changes saves nothing if the API sends no ETag')
+      await requireWorkingEditForm(context, application, 'the edit form saves nothing if the API sends no ETag')
       expect(
         stored.name === applicationName && stored[field] === after,
         `The API sent no ETag. Somebody else gave ${field} the value “${after}”, and the older form then saved the name “${stored.name}” and the value “${stored[field]}”.`,
@@ -128,7 +128,7 @@ async function openFormWithName(context: CheckContext, application: OwnApplicati
   return { page, form }
 }
 
-/** The values of the OAuth client that the form cannot show if the API leaves out `client`. */
+/** The form cannot show these values of the OAuth client if the API leaves out `client`. */
 const unshown = {
   redirectUris: `${redirectUri},https://second.example/callback`,
   // Not the first redirect URI, which some clients send as the default.
@@ -199,7 +199,7 @@ export const savedValues: CheckDefinition[] = [
   {
     id: 'edit-without-client-kept',
     title:
-      'If the API leaves out the field `client` of an application or a value in it, the form for changes does not change the redirect URIs and scopes',
+      'If the API leaves out the field `client` of an application or a value in it, the edit form does not change the redirect URIs and scopes',
     rule: 'unshown-values-kept',
     why: 'Another installation of the platform may leave out this field. The form is then empty where the redirect URIs and scopes should be. If the client sends these empty values, it deletes the scopes, although the visitor only changed the name.',
     fix: 'If the API did not return the value of a field, and the visitor typed nothing into this field, leave it out of the PUT request. The API keeps the value of such a field.',
@@ -242,14 +242,13 @@ export const savedValues: CheckDefinition[] = [
           )
         if (stored.name === newName) saved++
       }
-      if (saved === 0)
-        throw new NotApplicable('the form for changes saves nothing if the API leaves out the field client')
+      if (saved === 0) throw new NotApplicable('the edit form saves nothing if the API leaves out the field client')
     },
   },
   ...optionalFields.map(
     ({ id, field, what, pattern, value }): CheckDefinition => ({
       id,
-      title: `If a visitor empties ${what} in the form for changes, the API stores an empty value, or the client refuses the form`,
+      title: `If a visitor clears ${what} in the edit form, the API stores an empty value, or the client refuses the form`,
       rule: 'emptied-fields',
       why: 'If the client leaves empty fields out of the PUT request, the API keeps the old value. The page says that everything was saved, and the visitor cannot remove the value.',
       fix: 'Send an empty field of the form as an empty string. The API accepts an empty string for every field except name and redirectUris. Leave out a field only if the API did not return its value and the visitor typed nothing.',
@@ -259,7 +258,7 @@ export const savedValues: CheckDefinition[] = [
         const { page, form } = await openEditForm(context, application)
         const name = typedFieldName(form, pattern)
         if (name === undefined || !form.fields.some(one => one[0] === name && one[1] === value))
-          throw new NotApplicable(`the form for changes has no text field for ${what}`)
+          throw new NotApplicable(`the edit form has no text field for ${what}`)
         const before = context.arrived('api')
         const typed = { [nameField(form)]: newName, [name]: '' }
         const { answer, stored } = await saveForm(context, application, { page, form }, typed)
@@ -268,7 +267,7 @@ export const savedValues: CheckDefinition[] = [
           throw new NotApplicable('the client does not save a form with this empty field, or saves no form at all')
         expect(
           !stored[field],
-          `The visitor emptied ${what} and changed the name. The client saved the new name, and ${field} still has the value “${stored[field]}”.`,
+          `The visitor cleared ${what} and changed the name. The client saved the new name, and ${field} still has the value “${stored[field]}”.`,
           answer,
           ...calls,
         )

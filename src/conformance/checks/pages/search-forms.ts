@@ -7,7 +7,7 @@ import { runsScript } from '../../steps/page-content.ts'
 import { openSearches } from '../../steps/searches.ts'
 
 const script = 'conformance()'
-/** Each of these texts ends the place in which a page usually shows a search: a text, an attribute or a script. */
+/** Each of these strings breaks out of a place in which pages usually show a search: text, an attribute or a script. */
 const hostile = [
   `<img src=x onerror=${script}>`,
   `"><img src=x onerror=${script}>`,
@@ -15,7 +15,7 @@ const hostile = [
   `" onfocus="${script}`,
   `</title></textarea></script><img src=x onerror=${script}>`,
 ]
-/** Texts with a meaning in regular expressions, formats, templates and queries. */
+/** Strings with a special meaning in regular expressions, format strings, templates or queries. */
 const odd = ['[', '(', '\\', '*', '%', '{}', '{{1}}', '%s', "'", '"', '$', '😀', 'İ', ' ', 'a'.repeat(5000)]
 
 export const searchForms: CheckDefinition[] = [
@@ -36,8 +36,8 @@ export const searchForms: CheckDefinition[] = [
     id: 'search-odd-texts',
     title: 'Whatever a visitor searches for, the client answers with a page',
     rule: 'stays-up',
-    why: 'If the client uses the text as a regular expression, as a format or as a part of a query, some texts raise an error.',
-    fix: 'Compare the text as it is. Do not put it into a regular expression, a format or a query.',
+    why: 'If the client uses the text as a regular expression, as a format string or as a part of a query, some searches raise an error.',
+    fix: 'Compare the text as it is. Do not put it into a regular expression, a format string or a query.',
     needs: ['page'],
     async run(context) {
       await searchForEach(context, odd, (found, text) =>

@@ -16,7 +16,7 @@ import { findCreateForm, type OpenForm, openCreateForm, openFormIn } from '../..
 const mostMs = 3000
 
 /**
- * Sends values of one family with more and more repetitions. A typical exponential regular expression needs some
+ * Sends values of one family with more and more repetitions. A typical exponential regular expression needs a few
  * milliseconds for 20 repetitions, and many seconds for 31 repetitions. If 20 repetitions already take 50 ms, 31 could
  * keep the client busy for minutes, so the function first tries numbers between 20 and 31. `send` returns how many
  * milliseconds the answer took, and throws if it took too long.
@@ -105,7 +105,7 @@ interface Comparison {
 const plainPart = 1 / 8
 
 /**
- * Sends the value, and fails if the client needs too long for it three times in a row. If a plain request also takes
+ * Sends the value, and fails if the client takes too long three times in a row. If a plain request also takes
  * long, the check ends as undecided. Returns how many milliseconds the last answer took.
  */
 async function expectFast(
@@ -137,7 +137,7 @@ async function expectFast(
 const longForms = [60_000, 45_000]
 
 /**
- * A correct client needs some milliseconds for such a value. A regular expression such as /\s+$/ needs a second or
+ * A correct client needs a few milliseconds for such a value. A regular expression such as /\s+$/ needs a second or
  * more, because it begins again at each space.
  */
 const mostLongMs = 700

@@ -166,7 +166,7 @@ export const typedValues: CheckDefinition[] = [
             : 'The visitor has created no group. The form preselects a group that somebody else created.',
           page,
         )
-        throw new NotApplicable('the values of the choices are not the ids of the groups')
+        throw new NotApplicable('the options for the group do not have the ids of the groups as their values')
       }
     },
   },

@@ -7,8 +7,9 @@ import { makeApplication, makeGroup } from '../../steps/applications.ts'
 import { mayGoOnByScript, shownText } from '../../steps/page-content.ts'
 
 /**
- * The number of applications of the visitor. Most clients show fewer of them on one page. With 10, 25 or 50 applications
- * on a page, the last page is less than half full, so the check finds a client that rounds the number of pages.
+ * How many applications the visitor has. Most clients show fewer than this on one page. With 10, 25 or 50 applications
+ * on a page, the last page is less than half full, so the check finds a client that does not round the number of pages
+ * up.
  */
 const many = 111
 /**
@@ -16,7 +17,7 @@ const many = 111
  * not such a long list.
  */
 const description = 'A long text. '.repeat(80)
-/** The suite opens at most this number of pages of the list. */
+/** The suite opens at most this many pages of the list. */
 const mostPages = 20
 /** Names of a parameter that selects a page of a list. */
 const pageParameter = /^(page|p|offset|cursor|after)$/i
@@ -55,7 +56,7 @@ export const wholeList: CheckDefinition[] = [
       expectWithFix(
         'Allow lists of several MiB. The limit for token responses is too small for a list.',
         pages[0]!.status < 400,
-        `The list of ${many} applications, which is about 170 KiB long, was answered with ${describePage(pages[0]!)}.`,
+        `The list of ${many} applications is about 170 KiB long. The request for the page with the list was answered with ${describePage(pages[0]!)}.`,
         pages[0]!,
       )
       const missing = names.filter(name => !texts.some(text => text.includes(name)))
@@ -108,7 +109,7 @@ export const wholeList: CheckDefinition[] = [
   },
 ]
 
-/** Returns the links on the page that select another page of the same list, in the same order of its entries. */
+/** Returns the links to other pages of the same list, with its entries in the same order. */
 function otherPagesOf({ url, links }: Page): string[] {
   const here = withoutPage(url)
   return links

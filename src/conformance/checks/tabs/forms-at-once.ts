@@ -10,7 +10,7 @@ export const formsAtOnce: CheckDefinition[] = [
   {
     id: 'tabs-forms-at-once',
     title:
-      "If two visitors send forms at the same time, the client uses each visitor's own token to create the application of this visitor",
+      'If two visitors send forms at the same time, the client creates each application with the token of the visitor who sent the form',
     rule: 'visitors-apart',
     why: 'If the handler of a form keeps the visitor in an object that several requests use, the application of one visitor is created with the token of another visitor.',
     fix: 'Keep the visitor of a request in a local variable or in the request object. Never keep it in a field of a handler, a controller or a module.',
@@ -55,7 +55,7 @@ function send({ browser, page, form, values }: OpenForm) {
   return browser.submit(page, form, values)
 }
 
-/** Whether the call contains this name of an application. */
+/** Whether the call contains this application name. */
 function hasName({ request }: LabStep, name: string): boolean {
   return JSON.stringify(request.body).includes(name)
 }

@@ -1,4 +1,4 @@
-// Checks with a client that restarts, with the same settings or with other settings.
+// Checks that restart the client, with the same settings or with different settings.
 import { randomUUID } from 'node:crypto'
 import { type CheckDefinition, NotApplicable, ReportedElsewhere } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
@@ -21,7 +21,7 @@ async function requireLoginAfterRestart(context: CheckContext): Promise<void> {
     throw new NotApplicable('an unfinished login does not survive a restart')
 }
 
-/** Begins a login in a new browser. Returns the address outside of the client to which the client redirects. */
+/** Begins a login in a new browser. Returns the address outside the client to which the client redirects. */
 async function addressOfStart(context: CheckContext): Promise<URL | null> {
   const { stoppedAt } = await context.browser().visit(context.url(context.settings.login), context.beforeLeaving)
   return URL.parse(stoppedAt ?? '')
@@ -60,7 +60,7 @@ export const restarts: CheckDefinition[] = [
     id: 'restart-form',
     title: 'If a visitor opened a form before a restart of the client, the form still creates the application',
     rule: 'survives-restart',
-    why: 'A visitor can need minutes to fill in the form, and every update restarts the client. If the client refused the form after a restart, the visitor would lose the typed text.',
+    why: 'A visitor may need minutes to fill in the form, and every update restarts the client. If the client refused the form after a restart, the visitor would lose the typed text.',
     fix: 'Seal the id of the form with a key from the settings, or keep the id in a separate store.',
     needs: ['process', 'page', 'create'],
     isAlone: true,

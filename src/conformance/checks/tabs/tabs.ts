@@ -34,7 +34,7 @@ async function beginTwo(context: CheckContext) {
   return { browser, first, second }
 }
 
-/** This number of unfinished logins is larger than the number that a client keeps for one browser. */
+/** More unfinished logins than a client keeps for one browser. */
 const manyLogins = 30
 
 /**
@@ -479,7 +479,7 @@ export const tabs: CheckDefinition[] = [
     id: 'tabs-signed-out-meanwhile',
     title: 'If a visitor has signed out in another tab, a form that is still open does not create an application',
     rule: 'CK-13',
-    why: "The open form belongs to the visitor who has signed out. The next person at the browser could send the form on this visitor's behalf.",
+    why: "The open form belongs to the visitor who has signed out. The next person who uses the browser could send the form on this visitor's behalf.",
     fix: 'Check the session before you read the form.',
     needs: ['create', 'logout'],
     async run(context) {
@@ -532,7 +532,7 @@ export const tabs: CheckDefinition[] = [
       'If two visitors sign in at the same time, each visitor is signed in with their own account and lands on their own page',
     rule: 'visitors-apart',
     why: 'If a client keeps the data of a login in a shared variable, it mixes up two visitors when their logins overlap.',
-    fix: 'Keep the data of each login together with its state, in a cookie of this browser or in a store with the state as the key.',
+    fix: 'Keep the data of each login together with its state, in a cookie in this browser, or in a store that uses the state as the key.',
     needs: ['page'],
     async run(context) {
       const people = [await context.person(), await context.otherPerson(), await context.otherPerson()]
@@ -669,8 +669,8 @@ export const tabs: CheckDefinition[] = [
     id: 'replica-login',
     title: 'A visitor can begin a login at one instance and finish it at another instance',
     rule: 'CK-12',
-    why: 'A load balancer sends each request to any instance of the client, so every instance must know all logins and sessions.',
-    fix: 'Keep the login in a sealed cookie, with the same key at all instances, or in a shared store.',
+    why: 'A load balancer can send each request to any instance of the client, so every instance must know all logins and sessions.',
+    fix: 'Keep the login in a sealed cookie (with the same key at all instances) or in a shared store.',
     needs: ['replica', 'page'],
     async run(context) {
       const { browser, callback } = await beginLogin(context)
@@ -682,8 +682,8 @@ export const tabs: CheckDefinition[] = [
     id: 'replica-session',
     title: 'If a visitor signs in at one instance, the visitor is signed in at every instance',
     rule: 'CK-12',
-    why: 'A load balancer sends each request to any instance of the client, so every instance must know all logins and sessions.',
-    fix: 'Keep the session in a sealed cookie, with the same key at all instances, or in a shared store.',
+    why: 'A load balancer can send each request to any instance of the client, so every instance must know all logins and sessions.',
+    fix: 'Keep the session in a sealed cookie (with the same key at all instances) or in a shared store.',
     needs: ['replica', 'page'],
     async run(context) {
       const { browser } = await context.signedIn()
@@ -701,7 +701,7 @@ export const tabs: CheckDefinition[] = [
     id: 'replica-keeps-cookies',
     title: 'If a browser visits another instance, the session and the unfinished login of this browser continue',
     rule: 'CK-12',
-    why: 'A load balancer sends each request to any instance. If an instance deletes every cookie that it does not know, it ends the logins and sessions of all other instances.',
+    why: 'A load balancer can send each request to any instance. If an instance deletes every cookie that it does not know, it ends the logins and sessions of all other instances.',
     fix: 'Use the same keys or the same store at all instances, and delete a cookie only if you know that its login or session has ended.',
     needs: ['replica', 'page'],
     async run(context) {
@@ -770,7 +770,7 @@ export const tabs: CheckDefinition[] = [
       'If one instance creates an application and another instance shows the next page, this page shows the secret',
     rule: 'CK-12',
     why: 'Each request can reach a different instance. The API returns the secret only once. If only one instance has the secret in its memory, another instance cannot show it.',
-    fix: 'Pass the secret on in a sealed cookie, with a key that all instances have, or in a shared store.',
+    fix: 'Pass the secret on in a sealed cookie (with a key that all instances have) or in a shared store.',
     needs: ['replica', 'page', 'create'],
     async run(context) {
       const open = await openCreateForm(context)
@@ -811,7 +811,7 @@ export const tabs: CheckDefinition[] = [
     title:
       'If one instance renews a session, and the portal then refuses the renewal of another instance, the visitor stays signed in',
     rule: 'lost-renewal',
-    why: 'The browser sends two requests at once, and two instances renew with the same refresh token. If the portal accepts only the first renewal, the second instance gets invalid_grant. If its answer deletes the session cookies, the browser loses the new cookies of the first instance. The sandbox usually accepts both renewals, so in this check it refuses the second one.',
+    why: 'The browser sends two requests at once, and two instances renew with the same refresh token. If the portal accepts only the first renewal, the second instance gets invalid_grant. If its answer deletes the session cookies, the browser loses the new cookies from the first instance. The sandbox usually accepts both renewals, so in this check it refuses the second one.',
     fix: 'After invalid_grant, delete only the cookie of the refused refresh token, not a newer one. If the name of the cookie contains a hash of the token, you can delete the cookie by its name. If the cookies have fixed names, do not delete them: set another cookie with a hash of the refused token, and from then on ignore a refresh token with this hash. If the server keeps the session, end it only if it still has the refused token.',
     needs: ['replica', 'page'],
     async run(context) {
@@ -848,8 +848,8 @@ export const tabs: CheckDefinition[] = [
     id: 'replica-renews',
     title: 'If a visitor signs in at one instance, every instance can renew the session',
     rule: 'CK-12',
-    why: 'A load balancer sends each request to any instance of the client. If only the instance of the login has the refresh token, the visitor has to sign in again as soon as the access token has expired.',
-    fix: 'Keep the refresh token in a sealed cookie, with the same key at all instances, or in a store that all instances share.',
+    why: 'A load balancer can send each request to any instance of the client. If only the instance of the login has the refresh token, the visitor has to sign in again as soon as the access token has expired.',
+    fix: 'Keep the refresh token in a sealed cookie (with the same key at all instances) or in a store that all instances share.',
     needs: ['replica', 'page'],
     async run(context) {
       const { page, replica } = context.settings
@@ -881,7 +881,7 @@ interface Loaded {
   isNamed: boolean
   /** Whether the page shows the name of the visitor outside the name of the application. */
   isGreeted: boolean
-  /** How many calls for the list one page makes. */
+  /** How many calls for the list the client makes for one page. */
   perPage: number
 }
 
@@ -928,23 +928,23 @@ async function loadTogether(context: CheckContext, first: Loaded, second: Loaded
     const [owner, reader] = [visitor.person.firstName, other.person.firstName]
     expect(
       calls.length <= most,
-      `A page of visitor ${reader} was loaded with the token of visitor ${owner}: ${pagesAtOnce} pages of ${owner} can make ${most} calls for the list, but ${calls.length} calls with the token of ${owner} arrived.`,
+      `A page sent to visitor ${reader} was loaded with the token of visitor ${owner}: ${pagesAtOnce} pages for ${owner} need at most ${most} calls for the list, but ${calls.length} calls with ${owner}'s token arrived.`,
       ...(wrong ? [wrong.page] : []),
       ...calls.slice(-1),
     )
-    // If there were fewer calls than pages, some pages share the answer to one call.
+    // If there are fewer calls than pages, some pages share the answer to one call.
     const isShared = steps.filter(({ kind }) => kind === 'api').length < visits.length
     expect(
       wrong === undefined,
       isShared
-        ? `A page of visitor ${reader} shows the application of visitor ${owner}: the page contains the answer to a call for ${owner}.`
-        : `A page of visitor ${reader} was loaded with the token of visitor ${owner}, and shows the application of ${owner}.`,
+        ? `A page sent to visitor ${reader} shows the application of visitor ${owner}: it contains the answer to a call made with ${owner}'s token.`
+        : `A page sent to visitor ${reader} was loaded with the token of visitor ${owner}, and shows the application of ${owner}.`,
       ...(wrong ? [wrong.page] : []),
     )
     const greeted = visits.find(one => one.visitor === other && hasWord(one.page.body, owner))
     expect(
       !visitor.isGreeted || greeted === undefined,
-      `A page of visitor ${reader} shows the name of visitor ${owner}, whose page loaded at the same time.`,
+      `A page sent to visitor ${reader} shows the name of visitor ${owner}, whose page loaded at the same time.`,
       ...(greeted ? [greeted.page] : []),
     )
   }

@@ -1,4 +1,4 @@
-// Checks whether sessions and tokens end in time, and how many calls and how much memory the client needs.
+// Checks whether sessions and tokens end on time, and how many calls and how much memory the client needs.
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect, isPlatformCall, statusOf } from '../../findings.ts'
@@ -21,7 +21,7 @@ const loginsMs = 4000
 const atOnce = 16
 
 /**
- * The limit for additional memory. Within this limit, a client can keep a few KB for each unfinished login for a while.
+ * The limit for additional memory. A client that keeps a few KB for each unfinished login for a while stays below it.
  */
 const mostGrowthMb = 100
 const mostConnections = 60
@@ -199,7 +199,8 @@ export const time: CheckDefinition[] = [
   },
   {
     id: 'calls-after-expiry',
-    title: 'If the access token has expired, the client makes at most the renewal and one API call for a page',
+    title:
+      'If the access token has expired, the client makes at most two calls for a page: the renewal and one API call',
     rule: 'DO-14',
     why: 'The visitor waits for the renewal, too. With more calls, the page is slow, and many visitors who come back at the same time overload the platform.',
     fix: 'After a renewal, make only the API call that the page needs most. Load all other data with the next request.',
@@ -214,7 +215,8 @@ export const time: CheckDefinition[] = [
         const expired = await expiredSession(context, person)
         await context.platform.settle()
         const { result: page, steps } = await context.during(() => context.visitUntilPortal(expired.browser, url))
-        // Does not count the request for the user's name, because a simple client needs the user's id for the groups.
+        // Does not count the request for the user's name, because simple clients use it to get the user's id, which
+        // they need to read the groups.
         const made = steps.filter(step => isPlatformCall(step) && step.kind !== 'me')
         // Leaves out pages on which the client renews only after a 401 answer, because the client may then send the
         // refused calls once more.
