@@ -1,5 +1,5 @@
-// Checks what happens to the text of a form that a visitor sends after the session has ended: long forms, drafts that
-// the client keeps during the login, and the way back to the form.
+// Checks what happens to the text of a form that a visitor sends after the session has ended. The checks are about long
+// forms, drafts that the client keeps during the login, and the way back to the form.
 import { randomBytes } from 'node:crypto'
 import type { Page } from '../../browser/browser.ts'
 import type { Form, Values } from '../../browser/form.ts'

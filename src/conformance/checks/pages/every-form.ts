@@ -292,7 +292,7 @@ export const everyForm: CheckDefinition[] = [
     title: 'While the platform works, each form about an application works',
     rule: 'forms-work',
     why: 'If a POST has no body, many HTTP libraries still send a content type, and the API refuses this type. The form for a new secret then never works, and visitors see an error of the platform.',
-    fix: 'Look at the call in the evidence and at the answer of the API. Send the call as the API expects it.',
+    fix: "Look at the call and at the API's answer in the evidence. Send the call as the API expects it.",
     needs,
     longestMs: 90_000,
     async run(context) {

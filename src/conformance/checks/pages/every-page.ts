@@ -322,7 +322,7 @@ export const everyPage: CheckDefinition[] = [
       title: 'The Strict-Transport-Security header applies for at least one year, and only to the host of the client',
       rule: 'PG-10',
       needs: ['page', 'https'],
-      why: 'If the time is short, a visitor who comes back later starts over http. With includeSubDomains, browsers no longer open any subdomain of this host over http, and nobody can undo this before the time ends.',
+      why: 'If the time is short, the browser of a visitor who comes back later sends its first request over http again. With includeSubDomains, browsers no longer open any subdomain of this host over http, and nobody can undo this before the time ends.',
       fix: 'Send Strict-Transport-Security: max-age=31536000, without includeSubDomains and without preload. Some libraries add includeSubDomains by default.',
     },
     ({ exchange }) => {

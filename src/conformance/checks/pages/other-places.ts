@@ -188,7 +188,7 @@ export const otherPlaces: CheckDefinition[] = [
       'If many visitors begin logins and open pages at the same time, the client keeps running and answers each request',
     rule: 'stays-up',
     why: 'In some languages, the process ends if two requests change the same map or list at the same time.',
-    fix: 'Protect data that several requests share, for example with a lock. Share as little data as possible.',
+    fix: 'Use a lock, for example, to protect data that several requests share. Share as little data as possible.',
     needs,
     async run(context) {
       const { login, page, callback } = context.settings

@@ -180,7 +180,7 @@ export const pages: CheckDefinition[] = [
     id: 'page-cookie-from-another-site',
     title: 'If a request from another site carries the session cookies, the client shows the page',
     rule: 'PG-13',
-    why: 'Browsers send Lax cookies with every link from another site. They also send Strict cookies if the visitor follows a link from a page of the client to another site, and this site redirects back to the client.',
+    why: 'Browsers send Lax cookies whenever a visitor follows a link from another site. They also send Strict cookies if the visitor follows a link from a page of the client to another site, and this site redirects back to the client.',
     fix: 'Look for the session first. If there is no session, check whether the request comes from another site.',
     needs: ['page'],
     async run(context) {

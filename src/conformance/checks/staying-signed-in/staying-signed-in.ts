@@ -10,7 +10,7 @@ import { isRenewal } from '../../tokens.ts'
 
 const needs: CheckDefinition['needs'] = ['page']
 
-/** Faults of a renewal after which a later renewal can succeed. */
+/** Faults of a renewal. After each of them, a later renewal can succeed. */
 const forNow: [fault: string, what: string][] = [
   ['503', 'with status 503'],
   ['500', 'with status 500'],

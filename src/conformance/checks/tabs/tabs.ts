@@ -250,7 +250,7 @@ export const tabs: CheckDefinition[] = [
     id: 'tabs-login-left',
     title: 'If a visitor did not finish a login, the next login works',
     rule: 'CL-06',
-    why: 'People close the tab or press the Back button, and begin again. They must not have to delete cookies before they can sign in.',
+    why: 'People close the tab or press the Back button, and begin again. They should not need to delete cookies before they can sign in.',
     fix: 'Begin each login with new values, independent of the cookies of older logins.',
     needs: ['page'],
     async run(context) {
@@ -343,7 +343,7 @@ export const tabs: CheckDefinition[] = [
       'If a second visitor signs in with the same browser, the renewal of the session does not sign in the first visitor',
     rule: 'CL-20',
     why: 'Browsers do not send SameSite=Strict cookies with a callback, so the client cannot see the cookies of the first visitor in this request. If these cookies have names of their own, they stay in the browser, and the next renewal can use the refresh token of the first visitor.',
-    fix: 'Keep in the session which refresh token belongs to it, or use the newest refresh cookie. At the first page after a login, delete all refresh cookies that do not belong to the session.',
+    fix: 'Store in the session which refresh token belongs to it, or use the newest refresh cookie. At the first page after a login, delete all refresh cookies that do not belong to the session.',
     needs: ['page'],
     async run(context) {
       const { browser, person, other, callback } = await beginSecondLogin(context)
@@ -371,7 +371,7 @@ export const tabs: CheckDefinition[] = [
     async run(context) {
       const { browser, person, other, callback } = await beginSecondLogin(context)
       await context.order('exchange-expires-in', shortLifeOrder)
-      // The tab closes before the callback page leads to the next page.
+      // Closes the tab before the callback page opens the next page.
       await followCallback(context, browser, callback, noRedirects)
       await requireFaultyExchange(context)
       await endToken(context, other)
