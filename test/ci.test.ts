@@ -157,7 +157,7 @@ type Wrote = [text: string, code: number]
 
 const good: Wrote = ['# { total: 12, pass: 12 }', 0]
 
-/** The texts and exit codes of the programs that .ci/run runs. */
+/** The output and exit codes of the programs that .ci/run runs. */
 type Programs = {
   /** `npm test` */
   project?: Wrote

@@ -379,7 +379,7 @@ t.test(
     const packageOf = (name: string) => /^(@[^/]+\/)?[^/]+/.exec(name)?.[0] ?? name
     const isPackage = (name: string) => !name.startsWith('node:') && !existsSync(name)
     const paths = globSync(['src/**/*.ts', 'scripts/**/*.ts', 'test/**/*.ts'], {
-      // These tests contain texts that look like imports of packages that do not exist.
+      // These tests contain strings that look like imports of packages that do not exist.
       exclude: ['test/container/*.test.ts'],
     })
     t.ok(paths.length > 50)

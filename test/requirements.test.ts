@@ -135,7 +135,7 @@ t.test('every link to a rule leads to an anchor that exists', async t => {
   t.ok(links > 300, 'the test must find the links')
 })
 
-t.test('outside of code, every id of a rule in a document is a link', async t => {
+t.test('in documents, every rule id that is not in code is a link', async t => {
   for (const path of globSync(['*.md', 'docs/**/*.md']).filter(path => !path.startsWith('docs/reference/')))
     t.notMatch(
       read(path)

@@ -45,10 +45,10 @@ t.test(
       await page.setViewportSize({ width: 320, height: 640 })
       const narrow = (await page.evaluate(look)) as Look
       t.ok(narrow.tooWide.usual <= 0, `${name}, 320 px`)
-      t.ok(narrow.tooWide.large <= 0, `${name}, text at 200 % at 320 px`)
+      t.ok(narrow.tooWide.large <= 0, `${name}, text at 200% at 320 px`)
       await page.setViewportSize({ width: 1280, height: 800 })
       const wide = (await page.evaluate(look)) as Look
-      t.ok(wide.tooWide.large <= 0, `${name}, text at 200 %`)
+      t.ok(wide.tooWide.large <= 0, `${name}, text at 200%`)
       const [heading, ...others] = wide.headings
       t.ok(heading && others.length === 0, `${name} has exactly one h1 heading`)
       titles.set(name, wide.title)

@@ -4,15 +4,15 @@ import { skip } from '../support/launch-chromium.ts'
 import { startVisit } from './support/start-visit.ts'
 import { tooWide } from './support/too-wide.ts'
 
-/** This code runs in the page. It returns the texts of visible buttons, fields and navigation. */
+/** This code runs in the page. It returns the text of all visible buttons, fields and navigation. */
 const controls = `[...document.querySelectorAll('button, .button, input, textarea, select, nav, footer')]
   .filter(element => element.checkVisibility() && element.type !== 'hidden').map(element => element.textContent || element.id)`
 
 t.test(
-  'at 200 % zoom on a small screen, all links and buttons of a page can be reached, and the page does not scroll sideways',
+  'at 200% zoom on a small screen, all links and buttons of a page can be reached, and the page does not scroll sideways',
   { skip },
   async t => {
-    // With a zoom of 200 %, a window of 1280 pixels has only 640 CSS pixels.
+    // With a zoom of 200%, a window of 1280 pixels has only 640 CSS pixels.
     const viewport = { width: 640, height: 400 }
     const { page, troubles } = await startVisit(t, { at: '/applications/new', browser: { viewport } })
     for (const name of ['Your applications', 'Sign out', 'Cancel', 'Create application'])

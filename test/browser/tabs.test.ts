@@ -165,7 +165,7 @@ for (const javaScriptEnabled of [true, false])
       t.equal(
         await group('Description').getByRole('radio', { checked: true }).count(),
         0,
-        'no value must be selected if both have changed the field',
+        'no value may be selected if both have changed the field',
       )
 
       await save(page)

@@ -105,7 +105,7 @@ t.test('metrics are served only if METRICS_PORT is set', async t => {
   t.equal(readConfig({ ...good, METRICS_PORT: '9464' }).metricsPort, 9464)
 })
 
-t.test('METRICS_PORT must not be PORT, except 0, which means a free port', async t => {
+t.test('METRICS_PORT must differ from PORT, unless both are 0, which means a free port', async t => {
   const same = { PORT: '9464', METRICS_PORT: '9464' }
   t.throws(() => readConfig({ ...good, ...same }), { message: /METRICS_PORT must not be the same as PORT/ })
   t.equal(readConfig({ ...good, PORT: '0', METRICS_PORT: '0' }).metricsPort, 0)
@@ -207,9 +207,9 @@ t.test('SE-03: a cookie key is 32 random bytes in base64url', async t => {
     'thirty-three bytes': randomBytes(33).toString('base64url'),
     'another alphabet': `${key().slice(0, 41)}+/`,
     'a valid key and an invalid key': `${key()},changeme`,
-    'a valid key and an empty text': `${key()},`,
-    'an empty text and a valid key': `,${key()}`,
-    'two empty texts': ',',
+    'a valid key and an empty string': `${key()},`,
+    'an empty string and a valid key': `,${key()}`,
+    'two empty strings': ',',
   }
   for (const [what, keys] of Object.entries(bad)) {
     const problems = problemsOf({ COOKIE_KEYS: keys })

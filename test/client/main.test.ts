@@ -108,7 +108,7 @@ for (const HOST of ['no-such-host.invalid', '192.0.2.1', 'no host']) {
 }
 
 t.test(
-  'if a product throws an error when it is built, the process exits and prints the stack, or the thrown text',
+  'if a product throws an error when it is built, the process exits and prints the stack, or the thrown string',
   async t => {
     const program = fileURLToPath(new URL('./support/failing-main.ts', import.meta.url))
     const error = start(t, {}, program)

@@ -48,7 +48,7 @@ t.test('an address with a longer port or host is not at the origin', async t => 
     t.notOk(isAtOrigin(address, origin), `${address}`)
 })
 
-t.test('a text names an address only if the address is not the beginning of a longer one', async t => {
+t.test('a string names an address only if the address is not the beginning of a longer one', async t => {
   const address = 'http://127.0.0.1:4621'
   for (const text of [
     address,

@@ -92,7 +92,7 @@ t.test('if the client exits at its first callback, the exit code is 1', async t 
   t.equal(run.lastLine, '1 passed, 1 failed, 0 warned, 0 not applicable, 1 undecided')
   t.match(run.output, /FAILED login-works \(MUST\)[\s\S]*Seen: {2}The process of the client ended with exit code 7\./)
   t.match(run.output, '\\x1b[31mboom', 'the last output of the client is shown')
-  t.notMatch(run.output, '\u001b', 'the terminal gets no escape sequence of the client')
+  t.notMatch(run.output, '\u001b', 'escape sequences from the client must not reach the terminal')
 })
 
 t.test(
@@ -158,7 +158,7 @@ t.test('if the suite cannot run, the exit code is 2, and the message says why', 
   t.match(long.errors, /It printed:\nthe cause\n1\n[\s\S]*\n\(69 other lines\)\n81\n[\s\S]*\n100\n/)
   const colour = await conformance(['--client', free, '--start', "printf '\\033[31mred'; exit 3"])
   t.match(colour, { code: 2, errors: '\\x1b[31mred' })
-  t.notMatch(colour.errors, '\u001b', 'the terminal gets no escape sequence of the client')
+  t.notMatch(colour.errors, '\u001b', 'escape sequences from the client must not reach the terminal')
   t.match(await conformance(['--client', 'nonsense']), { code: 2, errors: '--client must be an origin' })
   t.match(await conformance(['--help']), {
     code: 0,
@@ -219,7 +219,7 @@ t.test('if the output goes to a pipe, the command writes all its output before i
   const child = spawn('sh', ['-c', `${list} | cat`], { env: environment })
   const output = await text(child.stdout)
   t.equal(output, readFileSync('docs/conformance-checks.md', 'utf8'))
-  t.ok(output.length > 65_536, 'a pipe accepts only a part of the output at once')
+  t.ok(output.length > 65_536, 'a pipe accepts only part of the output at once')
 })
 
 t.test('if the reader of the output ends early, the command prints no error', async t => {

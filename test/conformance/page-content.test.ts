@@ -107,7 +107,7 @@ t.test('showsInside finds stack traces and source files in the text, in comments
   t.ok(showsInside(answer('panic\ngoroutine 1 [running]', 'text/plain')))
 })
 
-t.test('showsInside ignores pages with ordinary texts, scripts and styles', async t => {
+t.test('showsInside ignores pages with ordinary text, scripts and styles', async t => {
   for (const body of [
     '<p>Please try again\n   at noon, or call us.',
     '<script src="/node_modules/.vite/app.js"></script><script>console.log("app.js:12")</script><p>Sorry.',

@@ -16,7 +16,7 @@ import { openStage } from './support/stage.ts'
 const inChromium = checks.filter(({ group }) => group === 'real-browser')
 const buildScriptClient = (settings: Settings) => buildClient(settings, { ...correct, ...needsScript })
 /**
- * Shares one Chromium with all tests. A page in this Chromium needs less processor time than a page in the Chromium
+ * Shares one Chromium with all tests. A page in this Chromium needs less CPU time than a page in the Chromium
  * that the command starts.
  */
 const shared = { shareChromium: () => shareChromium('chromium') }

@@ -206,7 +206,7 @@ t.test('the JUnit report for CI lists failed and skipped checks', async t => {
   t.equal(xml.match(/<testcase /g)?.length, 5)
 })
 
-t.test('the HTML report is one file without scripts, loads nothing, and escapes every text', async t => {
+t.test('the HTML report is one file without scripts, loads nothing, and escapes all text', async t => {
   const html = toHtml(report)
   t.match(html, '1 passed, 1 failed, 1 warned, 1 not applicable, 1 undecided')
   t.match(html, 'Seen &lt;i&gt;this&lt;/i&gt;')

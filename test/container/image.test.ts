@@ -88,7 +88,7 @@ for (const target of ['client', 'sandbox'] as const) {
       const bytes = files.reduce((sum, path) => sum + statSync(join(root, 'app', path)).size, 0)
       // The maximum sizes that docs/container.md promises.
       const promised = target === 'client' ? 5_000_000 : 10_000_000
-      t.ok(bytes < promised, `all files together have ${bytes} bytes, and must have less than ${promised}`)
+      t.ok(bytes < promised, `all files together take ${bytes} bytes, and must take less than ${promised}`)
     },
   )
 }

@@ -127,7 +127,7 @@ t.test(
 )
 
 t.test(
-  'the CI workflow has only read access, does not store a token, limits the time of its jobs, and does not use expressions in shell commands',
+  'the CI workflow has only read access, does not store a token, limits how long its jobs can run, and does not use expressions in shell commands',
   async t => {
     t.same(workflow.permissions, { contents: 'read' })
     t.same(Object.keys(workflow.jobs), ['ci', 'image', 'matrix'])

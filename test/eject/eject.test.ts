@@ -126,7 +126,7 @@ for (const { options, stays, goes, login, stop } of sizes)
       linkPackages(project)
       const ownTypes = join(project.folder, 'node_modules/.cache/types')
       cpSync(checkedTypes, ownTypes, { recursive: true })
-      // By default, tsc uses four checkers. With one checker, tsc needs only two thirds of the processor time.
+      // By default, tsc uses four checkers. With one checker, tsc needs only two thirds of the CPU time.
       const tsconfig = JSON.parse(read('tsconfig.json'))
       Object.assign(tsconfig.compilerOptions, { checkers: 1 })
       writeFileSync(join(project.folder, 'tsconfig.json'), JSON.stringify(tsconfig))
@@ -291,7 +291,7 @@ t.test(
 )
 
 t.test(
-  'if npm run eject cannot undo all moves, it deletes no file, and says where the files are that it has not moved back',
+  'if npm run eject cannot undo all moves, it deletes no files, and lists where to find those that it could not move back',
   async t => {
     const project = copyProject(t)
     const { folder, read, has } = project

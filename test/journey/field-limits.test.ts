@@ -6,7 +6,7 @@ import type { Texts } from '../../src/client/texts.ts'
 import { newGroup } from '../../src/sandbox/api/schemas.ts'
 import { newApplication } from '../../src/sandbox/applications/fields.ts'
 
-t.test('PG-17: each field has the same maximum length in the form and at the API', async t => {
+t.test('PG-17: each field has the same maximum length in the form and in the API', async t => {
   const fields = describeFields({ applications: applicationsTexts } as Texts)
   const inForm = Object.fromEntries(Object.entries(fields).map(([name, { maxlength }]) => [name, maxlength]))
   const atApi = Object.entries(newApplication.properties).map(([name, schema]) => [

@@ -69,7 +69,7 @@ t.test(
 )
 
 t.test(
-  'CK-15: after the visitor has signed out, copies of the cookies cannot open a page, neither immediately nor later',
+  'CK-15: after the visitor has signed out, copies of the cookies cannot open a page, either immediately or later',
   async t => {
     const { clock, pass } = movableClock()
     const both = await startBoth(t, { clock })

@@ -5,7 +5,7 @@ import { logIn, reachCallback } from './support/log-in.ts'
 import { startBoth } from './support/start-both.ts'
 
 t.test(
-  'CK-12, F-29: a visitor can sign in, manage an application and sign out, even if the replicas take turns in answering the requests',
+  'CK-12, F-29: a visitor can sign in, manage an application and sign out, even if the replicas take turns answering the requests',
   async t => {
     const both = await startBoth(t, { replicas: 2 })
     const { front, publicUrl } = both

@@ -43,7 +43,7 @@ const rules: Record<string, Rule> = {
 
 const ofApplications = ['GET /apps/v1', 'GET /apps/v1/:app_id']
 
-/** Returns the permissions on the page. Each text begins with the heading of the permission. */
+/** Returns the permissions on the page. Each string begins with the heading of the permission. */
 function readPermissions(body: string): string[] {
   const list = /<dl class="permissions">(.*?)<\/dl>/s.exec(body)?.[1] ?? ''
   return [...list.matchAll(/<dt>(.*?)<\/dt>(.*?)<\/div>/gs)].flatMap(([, heading, items = '']) =>

@@ -15,15 +15,15 @@ const places = [
 const chromiumPath = places.find(path => existsSync(path))
 
 /**
- * The headless shell has the same network, cookies and pages as Chromium. It needs only a sixth of Chromium's processor
- * time for a page.
+ * The headless shell has the same network, cookies and pages as Chromium. For a page, it needs only a sixth of the
+ * CPU time that Chromium needs.
  */
 const shellPath = existsSync('/usr/bin/chromium-headless-shell') ? '/usr/bin/chromium-headless-shell' : chromiumPath
 
 /**
  * The reason why tests are skipped if Chromium is missing. In CI, this is always false, because the tests of the
- * conformance suite use it to leave out pairs of a mistake and a check. Leaving out a pair is not a skipped test, so it
- * would not fail in CI.
+ * conformance suite use it to leave out pairs of a mistake and a check. A pair that is left out is not a skipped test,
+ * so CI would not fail.
  */
 export const skip: string | false =
   !chromiumPath && !process.env.CI ? 'there is no Chromium on this machine: "apt-get install chromium"' : false

@@ -1,4 +1,4 @@
-// Asks the operating system for the memory and the processor time of another process.
+// Asks the operating system for the memory and the CPU time of another process.
 import { execFileSync } from 'node:child_process'
 
 function ask(pid: number | undefined, what: string): string {
@@ -11,7 +11,7 @@ export function memoryOf(pid: number | undefined): number {
 }
 
 /**
- * Returns the processor time of the process so far, in whole seconds. The time in which the process waits does not
+ * Returns the CPU time of the process so far, in whole seconds. The time in which the process waits does not
  * count.
  */
 export function workOf(pid: number | undefined): number {

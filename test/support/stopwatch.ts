@@ -27,7 +27,7 @@ export async function timed<T>(work: Promise<T>): Promise<[result: T, took: Took
 }
 
 /**
- * The processor time of this process so far, in ms. If several threads are busy, this time is longer than the elapsed
+ * The CPU time of this process so far, in ms. If several threads are busy, this time is longer than the elapsed
  * time.
  */
 export function cpuMs(): number {

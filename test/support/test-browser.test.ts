@@ -1,4 +1,4 @@
-// Tests that TestBrowser treats the cookies of a server that is called over HTTP as browsers do.
+// Tests that TestBrowser treats cookies as real browsers do when the server is called over HTTP.
 import type { LightMyRequestResponse } from 'fastify'
 import t from 'tap'
 import { readSetCookie } from './read-set-cookie.ts'

@@ -65,7 +65,7 @@ async function start(t: Test) {
   return test
 }
 
-/** Checks that this is a page of the client: HTML with an expected status, and without markup from the random texts. */
+/** Checks that this is a page of the client: HTML with an expected status, and without markup from the random text. */
 function isPage({ statusCode, headers, body }: { statusCode: number; headers: object; body: string }): boolean {
   const isRedirect = statusCode === 302 || statusCode === 303
   const isHtml = /^text\/html; charset=utf-8$/.test(String((headers as Record<string, unknown>)['content-type']))

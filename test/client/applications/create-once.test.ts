@@ -96,7 +96,7 @@ t.test(
 )
 
 t.test(
-  'PG-15: if a form was already sent to another replica, a replica that has no record of it finds the created application in the list, and offers a new client secret',
+  'PG-15: if another replica has already handled a form, this replica finds the created application in the list, and offers a new client secret',
   async t => {
     const test = await openForm(t)
     const { browser, platform, form, clock } = test
@@ -350,7 +350,7 @@ t.test(
 )
 
 t.test(
-  'PG-15: if the API’s times are whole seconds, the client finds an application that was created in the same second as the form',
+  'PG-15: if the API’s times are in whole seconds, the client finds an application that was created in the same second as the form',
   async t => {
     const clock = new TestClock()
     clock.advance(0.7)

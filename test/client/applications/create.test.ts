@@ -111,7 +111,7 @@ t.test('a visitor in several groups has to choose a group', async t => {
     body: collection([{ to: 'group-1' }, { to: 'group-2' }, null, { to: 5 }]),
   })
   const several = await browser.get('/applications/new')
-  t.equal(readForm(several, '/applications').groupId, '', 'no group must be preselected')
+  t.equal(readForm(several, '/applications').groupId, '', 'no group may be preselected')
   t.equal(several.body.match(/<option/g)?.length, 3)
 })
 
@@ -210,7 +210,7 @@ APP_ACCESS_TOKEN_1=app-access-token-1-of-app-1
 # ${applicationsTexts.credentials.validUntilInFile('2028-02-29T12:00:00.000Z')}
 APP_ACCESS_TOKEN_2=app-access-token-2-of-app-1
 `,
-    'the link must contain the settings as a file',
+    'the download link must contain the settings file',
   )
   t.equal(textOf(first).split('Feb 29, 2028, 12:00 PM UTC').length - 1, 2)
   t.match(setCookieLine(first, '__Host-handover'), /=; Max-Age=0; Path=\//)

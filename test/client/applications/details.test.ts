@@ -400,7 +400,7 @@ t.test(
 )
 
 t.test(
-  'if a removal fails and takes effect later, the next submission of the form says that the application was removed',
+  'if a removal fails but takes effect later, the page after the next submission says that the application was removed',
   async t => {
     const { browser, platform, api } = await withApplications(t)
     const path = '/applications/app-1/delete'

@@ -144,7 +144,7 @@ t.test(
 )
 
 t.test(
-  'PG-14: if the session has ended, a form with changes of more than 2.5 KB is shown again with these changes, and can still be saved',
+  'PG-14: if the session has ended, an edit form with more than 2.5 KB of changes is shown again, and its changes can still be saved',
   async t => {
     const action = '/applications/app-1/edit'
     const { browser, form, signInAgain, platform } = await openFormAndWait(t, action, action)
@@ -166,7 +166,7 @@ for (const [what, description] of [
 ] as const) {
   for (const wasReturned of [true, false]) {
     const known = wasReturned
-      ? 'the visitor has emptied a field'
+      ? 'the visitor has cleared a field'
       : 'a field is empty because the API did not return its value'
     t.test(
       `PG-14: if a form is ${what} because the session has ended, the client still knows that ${known}`,
@@ -297,7 +297,7 @@ t.test(
 )
 
 t.test(
-  'PG-14: if the session cannot be renewed because of a problem of the portal, the form for changes keeps its text',
+  'PG-14: if the session cannot be renewed because of a problem of the portal, the edit form keeps its text',
   async t => {
     const path = '/applications/app-1/edit'
     const { browser, platform, form, changes } = await openFormAndWait(t, path, path)
@@ -321,7 +321,7 @@ for (const [action, call] of [
 ] as const) {
   const path = `/applications/app-1/${action}`
   t.test(
-    `PG-14: if the session cannot be renewed because of a problem of the portal, the page ${action} can be sent again later`,
+    `PG-14: if the session cannot be renewed because of a problem of the portal, the form of the page ${action} can be sent again later`,
     async t => {
       const { browser, platform, form, changes } = await openFormAndWait(t, path, path)
       platform.answer('POST /api/exchangeToken', { status: 500, body: {} })
@@ -382,7 +382,7 @@ t.test(
 )
 
 t.test(
-  'secret-once: if the answer to a new secret is lost and the session then ends, the client warns before it creates another secret',
+  'secret-once: if the answer with a new secret is lost and the session then ends, the client warns before it creates another secret',
   async t => {
     const path = '/applications/app-1/secret'
     const { browser, api, form, endSession, startNewSession } = await openForm(t, path, path)

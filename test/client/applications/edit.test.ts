@@ -104,7 +104,7 @@ t.test('a refused form keeps its title, even if the API cannot return the applic
 })
 
 t.test(
-  'if the visitor empties the default redirect URI, the client sends the first redirect URI, and the hint of the field says so',
+  'if the visitor clears the default redirect URI, the client sends the first redirect URI, and the field’s hint says so',
   async t => {
     const { browser, page, form, sent } = await openForm(t, { returnsClient: true })
     t.match(textOf(page, 'defaultRedirectUri-hint'), applicationsTexts.form.hints.defaultRedirectUri)
@@ -114,7 +114,7 @@ t.test(
 )
 
 t.test(
-  'if the API does not return the default redirect URI, an empty field leaves the stored URI unchanged, and the hint of the field says so',
+  'if the API does not return the default redirect URI, an empty field leaves the stored URI unchanged, and the field’s hint says so',
   async t => {
     const { browser, page, form, sent } = await openForm(t, { returnsClient: false })
     t.match(textOf(page, 'defaultRedirectUri-hint'), applicationsTexts.form.hints.defaultRedirectUriUnknown)
@@ -182,7 +182,7 @@ t.test(
   },
 )
 
-t.test('a form that was opened before an upgrade does not empty the values that it could not show', async t => {
+t.test('a form that was opened before an upgrade does not erase the values that it could not show', async t => {
   const { browser, form, sent } = await openForm(t, { returnsClient: false })
   const { missing: _, ...older } = form
   await browser.post(action, { ...older, redirectUris: 'https://typed.test/back' })
@@ -211,7 +211,7 @@ t.test(
 )
 
 t.test(
-  'if the API returns the OAuth client, and the visitor empties a field after the form was refused, the client sends the empty field',
+  'if the API returns the OAuth client, and the visitor clears a field after the form was refused, the client sends the empty field',
   async t => {
     const { browser, form, sent } = await openForm(t, { returnsClient: true })
     const again = readForm(await browser.post(action, { ...form, name: '' }), action)

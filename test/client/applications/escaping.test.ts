@@ -1,4 +1,4 @@
-// Tests that pages show texts from visitors and from the API as text, and never as markup.
+// Tests that pages show strings from visitors and from the API as text, and never as markup.
 import t, { type Test } from 'tap'
 import { signIn, TestClock } from '../support/build-test-client.ts'
 import { hostileTexts, markupOf } from '../support/hostile-texts.ts'

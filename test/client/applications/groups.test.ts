@@ -348,5 +348,5 @@ t.test('the suggested name of the first group contains the name of the visitor',
   const form = readForm(await browser.get('/applications/new'), '/applications')
   t.equal(form.groupName, applicationsTexts.form.groupOf('Jane Doe'))
   const refused = await browser.post('/applications', { ...form, groupName: '', name: '' })
-  t.equal(readForm(refused, '/applications').groupName, '', 'a field that the visitor has emptied must stay empty')
+  t.equal(readForm(refused, '/applications').groupName, '', 'a field that the visitor has cleared must stay empty')
 })

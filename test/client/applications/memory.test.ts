@@ -73,7 +73,7 @@ t.test(
     await platform.waitForRequests(groupsRoute, 60)
 
     client.child.kill('SIGSTOP')
-    // Node reads this text in one step, because it has less than 64 KiB. The parsed text takes more than 1 MB.
+    // Node reads this text in one step, because it is shorter than 64 KiB. The parsed text takes more than 1 MB.
     const text = `{"ItemList":[${Array(20_000).fill('{}').join()}]}`
     for (const response of held) response.setHeader('content-type', 'application/json').end(text)
     // When the client continues, the deadlines of all calls (2 seconds) have passed, and all answers have arrived.

@@ -136,7 +136,7 @@ t.test('a POST with JSON is parsed, checked, and answered in JSON', async t => {
   t.match(textOf(await browser.get('/notes', { site: 'same-origin' })), /Notes: milk$|Notes: milk /)
 })
 
-t.test('every text of the product and every error of the login is translated', async t => {
+t.test('all text of the product and every error of the login is translated', async t => {
   const german = chooseTexts({ headers: { 'accept-language': 'de' } } as FastifyRequest)
   for (const [english, translated] of [
     [notesTexts, german.notes],

@@ -15,7 +15,7 @@ import { giveTokens, send, startScriptedPlatform, tokenAnswer } from '../support
 import { smallApi } from '../support/small-product.ts'
 import { type SpawnedClient, spawnClient } from '../support/spawn-client.ts'
 
-// The tests mostly wait for processes, so four of them run at the same time.
+// The tests mostly wait for processes, so four tests run at the same time.
 t.jobs = 4
 
 /** With this script, a PRESTOP_DELAY of one minute ends as soon as the process gets SIGUSR2. */
@@ -164,7 +164,7 @@ t.test('LG-07: the client keeps working if its log is closed', async t => {
 t.test('LG-07: the client keeps working if nobody reads its log', async t => {
   const client = await spawnClient(t, { LOG_LEVEL: 'trace' })
   client.child.stdout.pause()
-  // A pipe holds 64 KiB, and the two log lines of a page have about 400 bytes. The client also buffers a few lines.
+  // A pipe holds 64 KiB, and the two log lines of a page take about 400 bytes. The client also buffers a few lines.
   t.equal((await askOften(client.url, '/nowhere', 1_000)).match(/HTTP\/1\.1 404 /g)?.length, 1_000)
   t.equal((await client.get('/')).statusCode, 200)
   client.child.kill('SIGTERM')

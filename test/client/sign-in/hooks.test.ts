@@ -197,7 +197,7 @@ t.test(
 )
 
 t.test(
-  'request.visitorIfAny is undefined without a session, and on public routes that do not recognise visitors',
+  'request.visitorIfAny is undefined without a session, and also on public routes that do not recognise visitors',
   async t => {
     const { browser } = await buildWith(t, {
       async publicPages(app) {

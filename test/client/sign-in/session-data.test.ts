@@ -127,7 +127,7 @@ t.test('another sign-in loads the session data again', async t => {
 })
 
 t.test('the client keeps session data of up to 500 bytes; it drops larger data, and the log says so', async t => {
-  // {"role":"…"} has 11 characters in addition to the text. ä has two bytes.
+  // {"role":"…"} has 11 characters in addition to the text. ä takes two bytes.
   for (const [role, isKept] of [
     ['x'.repeat(489), true],
     ['x'.repeat(490), false],

@@ -1,4 +1,4 @@
-// A client whose build function throws an error, or only a text if THROWS_TEXT is set.
+// A client whose build function throws an error, or only a string if THROWS_TEXT is set.
 import { start } from '../../../src/client/main.ts'
 import { noSettings } from './test-product.ts'
 

@@ -46,8 +46,8 @@ export async function fastest(work: () => Promise<{ statusCode: number }>) {
 type Sender = { browser: TestBrowser; client: FastifyInstance }
 
 /**
- * Sends the form once for each field and each text. The field then contains 30 KB of the text, and the other fields are
- * unchanged. Fails if an answer takes 100 ms or longer.
+ * Sends the form once for each field and each pattern. The field then contains 30 KB of the pattern, and the other
+ * fields are unchanged. Fails if an answer takes 100 ms or longer.
  */
 export async function sendOddForms(t: Test, { browser, client }: Sender, url: string, form: Record<string, string>) {
   const headers = {

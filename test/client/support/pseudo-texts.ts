@@ -1,7 +1,7 @@
-// The English texts in a made-up language: `[!! Sígn ín !!]`. With PSEUDO_TEXTS=1 all tests run with the made-up texts.
-// A test that fails only with the made-up texts has found one of two mistakes: the test contains an English text that
-// it should import, or a page shows an English word that is missing from the files of texts. A test that starts a
-// process imports this file into the process.
+// The English text in a made-up language: `[!! Sígn ín !!]`. With PSEUDO_TEXTS=1, all tests run with this made-up text.
+// A test that fails only with the made-up text has found one of two mistakes: the test contains a hard-coded English
+// string that it should import, or a page shows an English word that is missing from the files of texts. A test that
+// starts a process imports this file into the process.
 import { globSync } from 'node:fs'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { unescapeHtml } from './read-form.ts'
@@ -80,7 +80,7 @@ export function findUntranslated({ body }: { body: string }, data: string[]): st
     let rest = unescapeHtml(shown)
       .replace(/\s+/g, ' ')
       .replace(/"\w+":/g, '|')
-    // Removes the inner texts first, because one text can contain another.
+    // Removes the inner strings first, because one string can contain another.
     for (let before = ''; before !== rest; ) {
       before = rest
       rest = rest.replace(/\[!!(?:(?!\[!!|!!\]).)*!!\]/g, '|')

@@ -1,4 +1,4 @@
-// Tests that pages show texts from visitors, the API and the portal as text, and never as markup.
+// Tests that pages show strings from visitors, the API and the portal as text, and never as markup.
 import t, { type Test } from 'tap'
 import { beginLogin, buildTestClient, callbackUrl, signIn } from '../support/build-test-client.ts'
 import { hostileTexts, markupOf } from '../support/hostile-texts.ts'

@@ -196,16 +196,19 @@ t.test(
   },
 )
 
-t.test('DO-05: the client answers a form within 100 ms, whatever 30 KB of text a field contains', async t => {
-  const { browser, client } = await buildTestClient(t, { scripts: smallApi })
-  await signIn(browser)
-  const form = readForm(await browser.get('/note'), '/note')
-  t.same(Object.keys(form), ['formToken', 'note'])
-  await sendOddForms(t, { browser, client }, '/note', form)
-})
+t.test(
+  'DO-05: the client answers a form within 100 ms, even if a field contains 30 KB of text, whatever the text is',
+  async t => {
+    const { browser, client } = await buildTestClient(t, { scripts: smallApi })
+    await signIn(browser)
+    const form = readForm(await browser.get('/note'), '/note')
+    t.same(Object.keys(form), ['formToken', 'note'])
+    await sendOddForms(t, { browser, client }, '/note', form)
+  },
+)
 
 t.test(
-  'DO-05: the client answers a request within 100 ms, whatever 10 KB of text its address, a cookie or a header contains',
+  'DO-05: the client answers a request within 100 ms, even if its address, a cookie or a header contains 10 KB of text, whatever the text is',
   async t => {
     const { client } = await buildTestClient(t)
     for (const pattern of oddPatterns) {

@@ -48,7 +48,7 @@ function buildWithTexts(t: Test, texts: TestProduct['texts'], settings: Settings
 const byLanguage: TestProduct['texts'] = ({ headers }) =>
   headers['accept-language']?.startsWith('de') ? german : { lang: 'en' }
 
-t.test('if a product replaces a text, the page shows the new text, and the other texts stay English', async t => {
+t.test('if a product replaces a string, the page shows the new string, and the other strings stay English', async t => {
   const { browser } = await buildWithTexts(t, { start: { lead: 'Come <in>' } })
   const page = await browser.get('/')
   t.match(page.body, '>Come &lt;in&gt;</p>')

@@ -362,7 +362,7 @@ export const correct = {
   isUseOf: (form: Record<string, unknown>, use: string): boolean => form.use === use,
   /** Returns true if nobody has changed the application since the visitor opened the form. */
   isUnchanged: (shown: string, stored: string): boolean => shown === stored,
-  /** The values that the form for changes shows. A faulty client also shows values that the API does not return. */
+  /** The values that the edit form shows. A faulty client also shows values that the API does not return. */
   knownValues: (values: URLSearchParams): URLSearchParams => values,
   /**
    * Returns the values that the client sends to the API. `shown`: the values that the form showed when it was opened.
@@ -374,7 +374,7 @@ export const correct = {
     return new URLSearchParams([...typed].filter(([name, value]) => value !== '' || known.has(name)))
   },
   /**
-   * Whether the list of the API has an application with the values of the form that was created after the form was
+   * Whether the API's list has an application that has the values of the form and was created after the form was
    * shown. If the client cannot read the list, the form counts as new.
    */
   async isCreated(visit: Visit, session: Session, values: URLSearchParams, shownAt: number): Promise<boolean> {
@@ -476,7 +476,7 @@ export const correct = {
   },
   notFound: (_: Visit): string => '',
   applicationPath: (id: string): string | undefined => (/^[\w-]{1,100}$/.test(id) ? `/apps/v1/${id}` : undefined),
-  /** The path at the API for an id that comes from the address of a posted form. */
+  /** The API path for an id that comes from the address of a posted form. */
   postedPath: (id: string): string | undefined => correct.applicationPath(id),
   headers: ({ settings }: Visit): Record<string, string> => ({
     // The client listens on http behind a proxy, so only the configured address says whether visitors use https.

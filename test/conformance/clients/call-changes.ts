@@ -99,7 +99,7 @@ export const crashing = (act: (call: Call, answer: unknown, status: number) => u
   onCrash: (_error, response) => void response.writeHead(500).end('Internal Server Error'),
 })
 
-/** For each call that `isMeant` selects, copies the headers of the call's answer into the answer to the browser. */
+/** For each call that `isMeant` selects, copies the headers of the API's response into the answer to the browser. */
 export function passingBack(isMeant: (request: Call) => boolean): Partial<Behaviour> {
   const copied = new WeakMap<Visit['setCookies'], string>()
   return {

@@ -326,7 +326,7 @@ function newSecret(id: string): [string[], Handler] {
 
 const actions = { edit, remove, secret: newSecret }
 
-/** Returns the path of the application at the API. Refuses an invalid id. */
+/** Returns the API path of the application. Refuses an invalid id. */
 function pathOf({ behaviour, method }: Visit, id: string): string {
   const path = method === 'POST' ? behaviour.postedPath(id) : behaviour.applicationPath(id)
   if (!path) throw new Refusal(404, 'There is no such application.')

@@ -36,10 +36,10 @@ export const correctDrafts = {
   afterKeeping: leadToLogin,
   /** The answer to a form that is too long for a cookie. */
   afterLongForm: (answer: Answer, _page: string): Answer => answer,
-  /** The client keeps forms of at most this number of characters. */
+  /** The client keeps forms of at most this many characters. */
   longestForm: 2560,
   isOnce: true,
-  /** Which hidden token the form for changes gets: the token of the draft, or the token of a new form. */
+  /** Which hidden token the edit form gets: the token of the draft, or the token of a new form. */
   tokenOfChange: (ofDraft: string, _fresh: string): string => ofDraft,
 }
 

@@ -1,4 +1,4 @@
-// Tests that every check that the table names for a faulty client finds the mistake of this client.
+// For each faulty client, every check that the table names must find the client's mistake.
 import t from 'tap'
 import { judgePairs, listPairs } from './judge-mistakes.ts'
 

@@ -144,7 +144,7 @@ export function buildOtherClient(settings: Settings): Server {
     return {
       status: 303,
       headers: { location: login.next, 'referrer-policy': 'no-referrer' },
-      // This cookie is allowed to live longer than the access token, because it contains no token, and the session at
+      // This cookie is allowed to live longer than the access token, because it contains no token, and the session on
       // the server ends with the access token.
       cookies: [`sid=${sid}; Path=/; HttpOnly; Secure; SameSite=Lax; Max-Age=2592000`],
     }

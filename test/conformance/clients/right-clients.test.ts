@@ -319,7 +319,7 @@ t.test(
   },
 )
 
-t.test('if a session at the server keeps the login, no check of the login cookie fails', async t => {
+t.test('if a session on the server keeps the login, no check of the login cookie fails', async t => {
   const stage = await openStage()
   t.teardown(stage.close)
   const inServerSession: Partial<Behaviour> = {

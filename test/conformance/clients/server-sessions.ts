@@ -1,4 +1,4 @@
-// Changes the small client so that it keeps its sessions at the server. The cookie contains only the id of the session.
+// Changes the small client so that it keeps its sessions on the server. The cookie contains only the id of the session.
 import { randomUUID } from 'node:crypto'
 import { type Behaviour, correct } from './behaviour.ts'
 import { cookieOf, isCallback } from './requests.ts'

@@ -7,7 +7,7 @@ export interface Settings {
   publicUrl: string
   loginUrl: string
   apiUrl: string
-  /** The address of the callback, as it is registered at the portal. */
+  /** The address of the callback, as it is registered with the portal. */
   redirectUri: string
   clientId: string
   clientSecret: string

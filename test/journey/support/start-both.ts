@@ -30,7 +30,7 @@ type Settings = {
   /** The clock of the client and the sandbox. Tests can move it. */
   clock?: () => Date
   /**
-   * The number of clients behind the public address. The clients take turns in serving requests, and share only their
+   * The number of clients behind the public address. The clients take turns serving requests, and share only their
    * keys.
    */
   replicas?: number
@@ -130,7 +130,7 @@ export async function startBoth(t: Teardown, settings: Settings = {}) {
     clock,
     clientId: registration.clientId,
     lab: openLab(labUrl),
-    /** Stops every client, and starts a new client in its place. */
+    /** Stops all clients, and starts a new one in place of each. */
     async restartClients() {
       await Promise.all(clients.map(stop))
       clients.splice(0, clients.length, ...(await Promise.all(clientPorts.map(startClient))))

@@ -45,7 +45,7 @@ export type Front = Awaited<ReturnType<typeof startFront>>
 const passOn = async ({ forward, pass }: Exchange) => pass(await forward())
 
 /**
- * Listens on `port` of localhost. `targets` are the ports of the clients. The clients take turns in serving requests.
+ * Listens on `port` of localhost. `targets` are the ports of the clients. The clients take turns serving requests.
  */
 export async function startFront(t: Teardown, port: number, targets: number[]) {
   const front = {

@@ -1,4 +1,4 @@
-// Tests the tokens that an application gets when it is created: what they can do, and when they end.
+// Tests the tokens that an application gets when it is created: what they can do, and when they become invalid.
 import t from 'tap'
 import { locationOf, openBrowser, signIn } from '../support/browser.ts'
 import { buildTestSandbox, seeded, type TestSandbox } from '../support/build-test-sandbox.ts'
@@ -103,7 +103,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `api-app-token: only the application’s own client can revoke an app access token; the revoked token ends immediately, and the application’s other tokens stay valid (${database.name})`,
+    `api-app-token: only the application’s own client can revoke an app access token; the revoked token becomes invalid immediately, and the application’s other tokens stay valid (${database.name})`,
     async t => {
       const databaseUrl = await database.make(t)
       const sandbox = await buildTestSandbox(t, { databaseUrl })
@@ -119,7 +119,7 @@ for (const database of await openDatabases(t)) {
         { token: `${first}x`, ...own },
       ])
         t.match(await revoke(sandbox, fields), { statusCode: 200, body: '' })
-      t.equal(await accepted(first), 200, 'the revocations above must not end the token')
+      t.equal(await accepted(first), 200, 'the revocations above must not make the token invalid')
       t.match(await revoke(sandbox, { token: first, ...own, client_secret: 'wrong' }), { statusCode: 401 })
       t.equal(await accepted(first), 200)
       for (const time of ['once', 'and once more'])
@@ -128,7 +128,7 @@ for (const database of await openDatabases(t)) {
       t.equal((await me(other, first)).statusCode, 403)
       t.equal(await accepted(second), 200, 'the other token must stay valid')
       t.match(await developer.call('DELETE', `/apps/v1/${appId}`), { statusCode: 204 })
-      t.equal(await accepted(second), 401, 'removing the application must end the token')
+      t.equal(await accepted(second), 401, 'removing the application must make the token invalid')
     },
   )
 
@@ -144,7 +144,11 @@ for (const database of await openDatabases(t)) {
         const question = isWithdrawal ? await askToWithdraw(browser) : await browser.get('/account/sign-out-everywhere')
         const action = isWithdrawal ? '/account/applications' : '/account'
         t.match(await submitForm(browser, question, action), { statusCode: 303 })
-        t.match(await developer.call('GET', '/apps/v1'), { statusCode: 401 }, `${way}: the login’s token has ended`)
+        t.match(
+          await developer.call('GET', '/apps/v1'),
+          { statusCode: 401 },
+          `${way}: the login’s token is no longer valid`,
+        )
         t.equal((await kept.call('GET', '/apps/v1')).json().ItemList.length, 1)
         t.match(await kept.call('GET', `/apps/v1/${appId}`), { statusCode: 200 })
         for (const [method, url, body] of [

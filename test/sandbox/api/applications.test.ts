@@ -251,7 +251,7 @@ t.test('AP-08: the API refuses to register an unsafe redirect URI', async t => {
 })
 
 t.test(
-  'AP-09: the web page, icon and privacy policy URLs of an application must be http, https or empty, and have a maximum length',
+  'AP-09: the web page, icon and privacy policy URLs of an application must be http, https or empty, and must not exceed a maximum length',
   async t => {
     const { call, groupId } = await callAsDeveloper(await buildTestSandbox(t))
     for (const url of [

@@ -1,5 +1,5 @@
-// Tests that a call of the API stores either its whole change or nothing. The tests let one SQL statement after another
-// fail.
+// Tests that a call of the API stores either its whole change or nothing. The tests make the SQL statements
+// fail one after another.
 import type { LightMyRequestResponse } from 'fastify'
 import type { KyselyPlugin, Transaction } from 'kysely'
 import t, { type Test } from 'tap'

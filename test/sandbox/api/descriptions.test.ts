@@ -137,7 +137,7 @@ t.test('api-descriptions: the API’s RAML 1.0 document is valid, and can be rea
   t.equal(broken.conforms, false, 'the test must notice a broken document')
 })
 
-t.test('the RAML document has quotation marks around texts that YAML would not read as a string', async t => {
+t.test('the RAML document quotes strings that YAML would otherwise not read as strings', async t => {
   const info = { title: 'No', version: 'true', description: 'null' }
   const schemas = { on: { type: 'string', description: 'Yesterday' } }
   const text = toRaml({ info, servers: [], components: { schemas }, paths: {} })

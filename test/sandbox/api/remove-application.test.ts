@@ -1,5 +1,5 @@
-// Tests what ends when an application is removed, including requests for this application that arrive at the same
-// moment.
+// Tests what stops working when an application is removed, including requests for this application that arrive at the
+// same moment.
 import t from 'tap'
 import { countApplicationsIn, lockApplication } from '../../../src/sandbox/store/applications.ts'
 import { hasConsent } from '../../../src/sandbox/store/consents.ts'

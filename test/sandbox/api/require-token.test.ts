@@ -115,7 +115,7 @@ t.test(
 
 for (const database of await openDatabases(t))
   t.test(
-    `AP-03: the sweep does not end an access token before the token’s 24 hours have passed (${database.name})`,
+    `AP-03: the sweep does not make an access token invalid before its 24 hours have passed (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const ofPage = await callFromPortal(sandbox, await openAsDeveloper(sandbox))

@@ -1,4 +1,5 @@
-// Tests the secrets of applications: who can read them and when they end. Also tests long lists of applications.
+// Tests the secrets of applications: who can read them and when they become invalid. Also tests long lists of
+// applications.
 import { type RawBuilder, sql } from 'kysely'
 import t from 'tap'
 import { exchange } from '../support/browser.ts'
@@ -151,7 +152,7 @@ async function isValid(sandbox: TestSandbox, clientSecret: string): Promise<bool
 
 for (const database of await openDatabases(t)) {
   t.test(
-    `SE-02: the two latest secrets of an application are valid, and creating a third secret ends the oldest secret (${database.name})`,
+    `SE-02: the two latest secrets of an application are valid, and creating a third secret makes the oldest secret invalid (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { call } = await callAsDeveloper(sandbox)

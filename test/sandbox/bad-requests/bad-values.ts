@@ -43,12 +43,12 @@ export const badValues: Record<string, unknown> = {
   'a URL with an odd host': 'https://exa_mple.test/',
 }
 
-/** The bad values, except addresses and the longest texts. */
+/** The bad values, except addresses and the longest strings. */
 export const badTexts: Record<string, unknown> = Object.fromEntries(
   Object.entries(badValues).filter(([words]) => !/URL|emoji|2,001/.test(words)),
 )
 
-/** Bad lists of redirect URIs, in the format of the API: one text, with commas between the URIs. */
+/** Bad lists of redirect URIs, in the format of the API: one string, with commas between the URIs. */
 export const badRedirectUris: Record<string, unknown> = {
   'only commas': ' , ,',
   'plain http': 'http://example.test/a',

@@ -140,7 +140,7 @@ function* badPairs(title: string, url: string, fields: Record<string, unknown>):
 }
 
 /**
- * Exchanges with the fields of two grant types, and fields with long texts of emoji. The portal counts a length in
+ * Exchanges with the fields of two grant types, and fields with long strings of emoji. The portal counts a length in
  * UTF-16 units, and an emoji has two units.
  */
 function* otherGrant(redeem: Record<string, unknown>): Generator<BadRequest> {

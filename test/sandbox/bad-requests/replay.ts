@@ -25,7 +25,7 @@ const usualHeaders: Record<string, string> = {
 }
 const otherHeaders = ['www-authenticate', 'retry-after', 'allow', 'etag', 'location', 'pragma']
 
-/** Longer texts are shortened to this length. */
+/** Longer strings are shortened to this length. */
 const longestText = 300
 
 type Test = Parameters<typeof buildTestSandbox>[0]

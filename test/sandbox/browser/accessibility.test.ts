@@ -42,7 +42,7 @@ t.test(
       t.ok(width <= 320, `${name} is ${width} pixels wide`)
       t.strictSame(tooSmall, [], name)
       t.equal(cutOff, 0, `${name} shows its code blocks in full`)
-      t.ok(widthWhenLarge <= 320, `${name} is ${widthWhenLarge} pixels wide with text twice as large`)
+      t.ok(widthWhenLarge <= 320, `${name} is ${widthWhenLarge} pixels wide with text at 200%`)
       await page.setViewportSize(size)
     })
     t.strictSame(troubles, [], 'the console is silent')

@@ -53,7 +53,7 @@ t.test(
       await page.setViewportSize({ width: 320, height: 800 })
       await page.evaluate("document.documentElement.style.fontSize = '200%'")
       const large = (await page.evaluate('document.documentElement.scrollWidth')) as number
-      t.ok(large <= 320, `${name}, with doubled text: it is ${large} pixels wide`)
+      t.ok(large <= 320, `${name}, with text at 200%: it is ${large} pixels wide`)
       await page.evaluate("document.documentElement.style.fontSize = ''")
     }
     await page.goto(labUrl)

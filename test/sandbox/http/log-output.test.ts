@@ -16,7 +16,7 @@ async function askInVain(port: number, times: number): Promise<number> {
 t.test('LG-07: if no program reads the log, the sandbox keeps working and can stop', async t => {
   const sandbox = await startSandbox(t, { databaseUrl: await makeSqliteUrl(t) })
   sandbox.neglectLog()
-  // 3,000 log lines are too many for the pipe: a line has about 200 bytes, and a pipe holds at most a few times 64 KiB.
+  // 3,000 log lines are too many for the pipe: a line takes about 200 bytes, and a pipe holds only a few times 64 KiB.
   t.equal(await askInVain(sandbox.apiPort, 3000), 3000)
   t.equal(await sandbox.stop(), 0)
 })

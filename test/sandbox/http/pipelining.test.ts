@@ -15,7 +15,7 @@ import { startSandbox } from '../support/start-sandbox.ts'
 
 const get = (path: string, header = '') => `GET ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\n${header}\r\n`
 
-/** Repeats one request until the text has 64 KiB. */
+/** Repeats one request until the text is 64 KiB long. */
 const flood = (path: string) => get(path).repeat(Math.ceil(65_536 / get(path).length))
 
 /** Returns the largest amount of memory that the process has ever used, in MiB. */

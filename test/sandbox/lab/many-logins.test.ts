@@ -61,7 +61,7 @@ async function buildLabWith(t: Test, logins: number) {
 }
 
 /**
- * Returns the processor time of the fastest of several runs, in ms. Other programs hardly change processor time, and
+ * Returns the CPU time of the fastest of several runs, in ms. Other programs hardly change the CPU time, and
  * later runs are faster because Node has compiled more of the code.
  */
 async function leastWork(run: () => Promise<unknown>): Promise<number> {

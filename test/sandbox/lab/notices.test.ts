@@ -385,10 +385,14 @@ t.test('if a client reacts correctly to a failure of the platform, the login get
     ['many-renewals', 'a restart before the client has stored the answer', login(renewed(), renewed({ atMs: 1_500 }))],
     [
       'expired-token',
-      'a fault: the token ends early',
+      'a fault: the token expires early',
       login(exchanged({ fault: fault('exchange-early-end-of-access-token') }), called({ atMs: 5_000, ...expired })),
     ],
-    ['expired-token', 'a restart of the sandbox, after which the end of the token is unknown', login(called(expired))],
+    [
+      'expired-token',
+      'a restart of the sandbox, after which the expiry of the token is unknown',
+      login(called(expired)),
+    ],
     ...[undefined, null, 'soon', '', true, -1, 0].map((end): [string, string, RecordedLogin] => [
       'expired-token',
       `a fault: expires_in is ${end}`,

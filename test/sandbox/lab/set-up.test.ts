@@ -105,7 +105,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `the laboratory makes an application for a person in the given group; if no group is given, in one of the person’s own groups (${database.name})`,
+    `the laboratory makes an application for a person in the given group, or, if no group is given, in one of the person’s own groups (${database.name})`,
     async t => {
       const { lab } = await start(t)
       const [ann, bob] = [(await lab('POST', 'people', {})).json(), (await lab('POST', 'people', {})).json()]

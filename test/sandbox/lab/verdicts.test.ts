@@ -300,7 +300,7 @@ t.test(
 )
 
 t.test(
-  'if a code was never exchanged, the verdict names a mix-up of two hosts as the cause only if the login began at another loopback host than the callback',
+  'if a code was never exchanged, the verdict names a mix-up of two hosts as the cause only if the login began at a loopback host other than the callback’s',
   async t => {
     const begunAt = (referer: string) => {
       const authorize = { headers: { referer }, query: { client_id: 'app-1', state: 'a' } }

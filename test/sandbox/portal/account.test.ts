@@ -34,7 +34,7 @@ const actions = [
   '/account/applications/remove',
 ]
 
-/** Returns the page's texts that have a button to copy them. */
+/** Returns the strings on the page that have a copy button. */
 function readCopyable(body: string): string[] {
   const texts = [...body.matchAll(/<code[^>]* data-copy="[^"]*">(.*?)<\/code>/gs)].map(([, text = '']) => text)
   return texts
@@ -306,7 +306,7 @@ for (const database of databases) {
   )
 
   t.test(
-    `a user can end one access token or all access tokens on the token page; the portal first asks for confirmation (${database.name})`,
+    `a user can revoke one access token or all access tokens on the token page; the portal first asks for confirmation (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const [own, other] = [await openAsDeveloper(sandbox), await openAsNewcomer(sandbox)]
@@ -333,10 +333,14 @@ for (const database of databases) {
       t.match((await own.get(locationOf(ended))).body, 'role="status">The access token has been revoked.')
       t.strictSame(await statuses(), [200, 401, 200, 200])
       t.equal((await listEnds(own)).length, 2)
-      t.equal(locationOf(await own.get(middle)), '/account/token', 'a token that has ended must lead to the list')
+      t.equal(locationOf(await own.get(middle)), '/account/token', 'the page of a revoked token must lead to the list')
 
       const [foreign = ''] = await listEnds(other)
-      t.equal(locationOf(await own.get(foreign)), '/account/token', 'a token of another user must lead to the list')
+      t.equal(
+        locationOf(await own.get(foreign)),
+        '/account/token',
+        'the page of another user’s token must lead to the list',
+      )
       const fields = readHiddenFields(await own.get(newest), '/account/token/revoke')
       for (const tokenId of [foreign.split('/')[3] ?? '', 'nul\0', ''])
         t.equal((await own.post('/account/token/revoke', { ...fields, tokenId })).statusCode, 303)
@@ -603,7 +607,7 @@ t.test(
 )
 
 t.test(
-  'if the laboratory resets a user while the portal stores a code for this user, both succeed or are refused, and neither fails (PostgreSQL)',
+  'if the laboratory resets a user while the portal stores a code for this user, each of the two succeeds or is refused, and neither fails (PostgreSQL)',
   async t => {
     const [, postgres] = databases
     const sandbox = await buildTestSandbox(t, { databaseUrl: await postgres!.make(t) })

@@ -242,7 +242,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `a user can have at most 100 valid access tokens from the portal's own page, and a new token ends the oldest one (${database.name})`,
+    `a user can have at most 100 valid access tokens from the portal's own page, and a new token makes the oldest one invalid (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const browser = await openAsDeveloper(sandbox)
@@ -251,7 +251,7 @@ for (const database of await openDatabases(t)) {
       await makePortalToken(browser)
       t.equal(await isAccepted(sandbox, first), true)
       const newest = await makePortalToken(browser)
-      t.equal(await isAccepted(sandbox, first), false, 'the oldest token must end')
+      t.equal(await isAccepted(sandbox, first), false, 'the oldest token must become invalid')
       t.equal(await isAccepted(sandbox, second), true)
       t.equal(await isAccepted(sandbox, newest), true)
     },

@@ -163,7 +163,11 @@ for (const database of await openDatabases(t)) {
         return { code, tokens: (await exchange(sandbox, { code })).json() }
       })
       t.match(await exchange(sandbox, { code }), { statusCode: 401 })
-      t.match(await refresh(sandbox, tokens.refresh_token), { statusCode: 401 }, 'the tokens of the code must end')
+      t.match(
+        await refresh(sandbox, tokens.refresh_token),
+        { statusCode: 401 },
+        'the tokens from the code must become invalid',
+      )
       t.equal(await isAccepted(sandbox, tokens.access_token), false)
     },
   )

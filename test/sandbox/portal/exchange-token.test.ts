@@ -60,7 +60,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `TK-10: if a used code is sent again with another state, redirect URI or verifier, the tokens from this code end immediately (${database.name})`,
+    `TK-10: if a used code is sent again with another state, redirect URI or verifier, the tokens from this code become invalid immediately (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const code_verifier = 'v'.repeat(43)

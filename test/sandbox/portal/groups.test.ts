@@ -304,7 +304,7 @@ for (const database of databases) {
   )
 
   t.test(
-    `if the portal refuses a form for groups, it shows the reason next to this form (${database.name})`,
+    `if the portal refuses a form on a page for groups, it shows the reason next to that form (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { maker, friend, friendId, groupId, path } = await openTwoPages(sandbox)
@@ -411,7 +411,7 @@ for (const database of databases) {
       t.equal(locationOf(await maker.get(ask)), path, 'the page must not ask about a user who is only invited')
       t.equal((await friend.get(`${path}/leave`)).statusCode, 404)
       const askAboutSelf = await maker.get(`${path}/members/${makerId}/remove`)
-      t.equal(askAboutSelf.headers.location, path, 'the page must not ask the creator about the creator')
+      t.equal(askAboutSelf.headers.location, path, 'the page must not ask the creator whether to remove the creator')
       const self = await change(maker, path, { change: 'remove-member', userId: makerId })
       t.equal(self.statusCode, 422)
       t.match(self.body, 'role="alert">You are the only member, and the group has applications.')

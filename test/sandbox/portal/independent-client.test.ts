@@ -89,7 +89,11 @@ for (const database of await openDatabases(t)) {
       const dead = await oauth.refreshTokenGrantRequest(server, client, secret, second.refresh_token ?? '', options)
       const refusal = await refusalOf(oauth.processRefreshTokenResponse(server, client, dead))
       t.match(refusal, { error: 'invalid_grant', status: 401 })
-      t.match(await refusalOf(list()), { status: 401 }, 'the access token must end with the refresh token')
+      t.match(
+        await refusalOf(list()),
+        { status: 401 },
+        'the access token must become invalid together with the refresh token',
+      )
     },
   )
 

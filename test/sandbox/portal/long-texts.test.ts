@@ -21,7 +21,7 @@ interface Call {
 }
 
 /**
- * Runs `work` three times. Returns the shortest processor time of the three runs, in ms, and the result of this run.
+ * Runs `work` three times. Returns the shortest CPU time of the three runs, in ms, and the result of this run.
  */
 async function measure<T>(work: () => T | Promise<T>): Promise<{ ms: number; result: T }> {
   const tries = []

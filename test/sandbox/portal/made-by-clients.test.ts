@@ -26,7 +26,7 @@ async function withdraw(browser: Browser): Promise<string> {
   return (await browser.get(locationOf(answer))).body
 }
 
-/** Returns the page's values that have a button to copy them. */
+/** Returns the values on the page that have a copy button. */
 function readSecrets(body: string): string[] {
   return [...body.matchAll(/<code[^>]* data-copy="[^"]*">([^<]*)<\/code>/g)].map(([, text = '']) => text)
 }
@@ -105,8 +105,12 @@ for (const database of await openDatabases(t)) {
       const browser = await openAsDeveloper(sandbox)
       t.match(await withdraw(browser), 'An old secret or token is still valid<')
       for (const secret of known)
-        t.equal(await isSecretOf(sandbox, appId, secret), true, 'withdrawing must not end a secret')
-      t.equal((await kept.call('GET', '/apps/v1')).statusCode, 200, 'withdrawing must not end an app access token')
+        t.equal(await isSecretOf(sandbox, appId, secret), true, 'withdrawing must not make a secret invalid')
+      t.equal(
+        (await kept.call('GET', '/apps/v1')).statusCode,
+        200,
+        'withdrawing must not make an app access token invalid',
+      )
 
       const page = await browser.get(path)
       const shown = await submitForm(browser, page, renewPath)
@@ -117,7 +121,8 @@ for (const database of await openDatabases(t)) {
       t.equal(shownId, appId)
       t.match(secret, /^[\w-]{43}$/)
       t.equal(await isSecretOf(sandbox, appId, secret), true)
-      for (const old of known) t.equal(await isSecretOf(sandbox, appId, old), false, 'both old secrets must end')
+      for (const old of known)
+        t.equal(await isSecretOf(sandbox, appId, old), false, 'both old secrets must become invalid')
       t.equal((await kept.call('GET', '/apps/v1')).statusCode, 401)
       t.notOk(sandbox.logLines.join('').includes(secret), 'LG-01: the secret is not logged')
 

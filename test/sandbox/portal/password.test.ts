@@ -55,7 +55,7 @@ const databases = await openDatabases(t)
 
 for (const database of databases) {
   t.test(
-    `PS-15, RF-12: if a user changes the password, all other sessions, refresh tokens and marks of known browsers end; only the browser in which the user changed the password stays signed in (${database.name})`,
+    `PS-15, RF-12: if a user changes the password, all other sessions, refresh tokens and marks of known browsers become invalid; only the browser in which the user changed the password stays signed in (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const [own, other] = [await openAsDeveloper(sandbox), await openAsDeveloper(sandbox)]
@@ -78,7 +78,7 @@ for (const database of databases) {
   )
 
   t.test(
-    `password-reset: a link in the mail can reset the password once, and the reset ends every session and refresh token (${database.name})`,
+    `password-reset: a link in the mail can reset the password once, and the reset makes every session and refresh token invalid (${database.name})`,
     async t => {
       const sandbox = await buildWithMailbox(t, await database.make(t))
       const signedIn = await openAsDeveloper(sandbox)

@@ -69,7 +69,11 @@ for (const database of await openDatabases(t)) {
       const reused = await refresh(sandbox, first.refresh_token)
       t.equal(reused.statusCode, 401)
       t.match(reused.json(), invalidGrant)
-      t.match((await refresh(sandbox, second.refresh_token)).json(), invalidGrant, 'the newest token must also end')
+      t.match(
+        (await refresh(sandbox, second.refresh_token)).json(),
+        invalidGrant,
+        'the newest token must also become invalid',
+      )
       for (const tokens of [first, second]) t.equal(await isAccepted(sandbox, tokens.access_token), false)
     },
   )
@@ -140,7 +144,11 @@ for (const database of await openDatabases(t)) {
       const newest = await rotate()
       sandbox.passTime(1000)
       t.match((await refresh(sandbox, newest)).json(), invalidGrant)
-      t.match((await refresh(sandbox, token)).json(), invalidGrant, 'the previous token must end with the family')
+      t.match(
+        (await refresh(sandbox, token)).json(),
+        invalidGrant,
+        'the previous token must become invalid with the family',
+      )
     },
   )
 }

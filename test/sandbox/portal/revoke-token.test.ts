@@ -1,4 +1,4 @@
-// Tests the call that revokes tokens: which tokens end, and which stay valid.
+// Tests the call that revokes tokens: which tokens become invalid, and which stay valid.
 import t from 'tap'
 import { userTokenLifetime } from '../../../src/sandbox/tokens/access-token.ts'
 import { exchange } from '../support/browser.ts'
@@ -19,7 +19,7 @@ function revoke({ portal }: TestSandbox, fields: Record<string, string>, content
 
 for (const database of await openDatabases(t)) {
   t.test(
-    `revoke-call: if a refresh token is revoked, its whole token family ends, with all access tokens of the family (${database.name})`,
+    `revoke-call: if a refresh token is revoked, its whole token family ends, and all access tokens of the family become invalid (${database.name})`,
     async t => {
       const databaseUrl = await database.make(t)
       const sandbox = await buildTestSandbox(t, { databaseUrl })
@@ -29,7 +29,11 @@ for (const database of await openDatabases(t)) {
       const answer = await revoke(sandbox, { token: second.refresh_token, token_type_hint: 'refresh_token' })
       t.match(answer, { statusCode: 200, body: '', headers: { 'cache-control': 'no-store' } })
       for (const { access_token, refresh_token } of [first, second]) {
-        t.equal(await isAccepted(other, access_token), false, 'the token must end immediately on every instance')
+        t.equal(
+          await isAccepted(other, access_token),
+          false,
+          'the token must become invalid immediately on every instance',
+        )
         t.match((await refresh(other, refresh_token)).json(), { error: 'invalid_grant' })
       }
       t.equal(await isAccepted(other, another.access_token), true, 'another login must stay valid')

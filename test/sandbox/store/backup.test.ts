@@ -92,7 +92,11 @@ t.test('F-33: a backup of SQLite that was made under load can be restored comple
 
 t.test(
   'F-33: a backup of PostgreSQL that was made under load can be restored completely',
-  { skip: !installedPostgres && 'PostgreSQL with its tools is not installed here (apt-get install postgresql)' },
+  {
+    skip:
+      !installedPostgres &&
+      'PostgreSQL and its command-line tools are not installed on this machine (apt-get install postgresql)',
+  },
   async t => {
     await restoresWhole(t, await makePostgresPlace(t, installedPostgres ?? ''))
   },

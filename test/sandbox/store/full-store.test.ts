@@ -21,7 +21,7 @@ async function fillUp(t: Test, sandbox: Pick<TestSandbox, 'portal' | 'api'>, fau
   t.equal(
     list.json().ItemList.length,
     created + 1,
-    'the list must have exactly the applications whose creation got a 201 answer',
+    'the list must contain exactly the applications whose creation was answered with 201',
   )
   for (const listener of [sandbox.portal, sandbox.api]) {
     const ready = await listener.inject('/health/ready')

@@ -1,4 +1,4 @@
-// Tests that a sandbox that cannot start does not keep the process of the test alive.
+// Tests that the process of a test can end if its sandbox cannot start.
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import t from 'tap'

@@ -52,7 +52,7 @@ const headersOfChromium = {
 
 for (const length of [100, 2800, 2900, 3000, 3100, 3300, 3500, 3538, longestToken]) {
   t.test(
-    `CK-03: an access token of ${length} characters signs the visitor in, and no cookie is longer than 4,096 bytes`,
+    `CK-03: with an access token of ${length} characters, the visitor is signed in, and no cookie is longer than 4,096 bytes`,
     async t => {
       const { browser, platform, token } = await buildWithToken(t, length)
       const lines = setCookieLines(await signIn(browser))
@@ -64,7 +64,7 @@ for (const length of [100, 2800, 2900, 3000, 3100, 3300, 3500, 3538, longestToke
 }
 
 t.test(
-  'CK-03: with the longest tokens, the session cookies have at most 5,000 bytes, and the refresh cookie at most 300',
+  'CK-03: with the longest tokens, the session cookies take at most 5,000 bytes together, and the refresh cookie takes at most 300',
   async t => {
     const { browser, platform, clock, token } = await buildWithToken(t, longestToken)
     const refreshToken = ofLength(longestRefreshToken)

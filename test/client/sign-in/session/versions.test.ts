@@ -112,8 +112,8 @@ for (const [what, change] of Object.entries(otherVersions)) {
       t.equal(page.headers.location, '/login?returnTo=%2Fpage')
       t.match(setCookieLine(page, '__Host-session=')!, /^__Host-session=; Max-Age=0/)
       t.match(setCookieLine(page, refreshName)!, /=; Max-Age=0/)
-      t.equal(platform.received(tokenRoute).length, 0, 'no token of the cookies must be sent to the portal')
-      t.equal(platform.received('GET /things').length, 0, 'no token of the cookies must be sent to the API')
+      t.equal(platform.received(tokenRoute).length, 0, 'no token from the cookies may be sent to the portal')
+      t.equal(platform.received('GET /things').length, 0, 'no token from the cookies may be sent to the API')
 
       t.equal((await signIn(browser, '/page')).statusCode, 200)
       t.equal((await openPage(browser)).statusCode, 200)

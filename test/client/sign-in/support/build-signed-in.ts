@@ -10,7 +10,7 @@ import type { TestProduct } from '../../support/test-product.ts'
 export const tokenRoute = 'POST /api/exchangeToken'
 export const renewedToken = accessTokenOf('visitor-1', { jti: 'renewed' })
 
-/** The small product with `GET /gone`, which always answers 404, and `POST /strict`, a form that refuses every text. */
+/** The small product with `GET /gone`, which always answers 404, and `POST /strict`, a form that refuses any text. */
 const product: TestProduct = {
   ...smallProduct,
   async pages(signedIn, options) {

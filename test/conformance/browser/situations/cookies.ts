@@ -115,7 +115,7 @@ const allRows = Object.values(lines).flatMap((row, index) => row.map(line => lin
 export const cookies: Situation[] = [
   { name: 'cookies: the rows', answers: { 'client/deep/set': { headers: { 'set-cookie': allRows } } }, steps },
   {
-    name: 'cookies: name and value have 4096 bytes together, or one byte more',
+    name: 'cookies: name and value take 4096 bytes together, or one byte more',
     answers: {
       'client/deep/set': {
         headers: {

@@ -1,4 +1,4 @@
-// Clients that trust ids, texts, sizes or headers in the platform's answers.
+// Clients that trust ids, text, sizes or headers in the platform's answers.
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Behaviour, correct } from '../behaviour.ts'
 import { answerWith, bodyWith } from '../changes.ts'

@@ -80,7 +80,7 @@ const sessionsBy = (idOf: (visit: Visit, tokens: Tokens) => string, cookie = '__
   readRefresh: () => undefined,
 })
 
-/** If a client splits a value into several cookies, each cookie contains at most this number of characters. */
+/** If a client splits a value into several cookies, each cookie contains at most this many characters. */
 const partLength = 3500
 
 const isUnreadable = (visit: Visit, name: string) =>

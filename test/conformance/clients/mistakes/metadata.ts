@@ -93,7 +93,7 @@ export const metadataReader = readingMetadata()
 
 /**
  * Keeps the document of each portal across restarts, as a client with a database does. The client asks a portal for the
- * document only if it has none of this portal.
+ * document only if it has none for this portal.
  */
 export function keepingDocuments(behaviour: Partial<Behaviour> = metadataReader): Partial<Behaviour> {
   const kept = new Map<string, Document>()
@@ -127,7 +127,7 @@ const takesHost = (member: string, isMeant: (path: string, form: URLSearchParams
       : correct.portalUrl(visit, path, form),
 })
 
-/** Reads metadata of any issuer, and sends the login request with the client secret to the address in it (RFC 9126). */
+/** Reads any issuer's metadata, and sends the login request with the client secret to the address in it (RFC 9126). */
 const pushingReader = readingMetadata({ isBelieved: () => true })
 const pushesLogins: Partial<Behaviour> = {
   ...pushingReader,

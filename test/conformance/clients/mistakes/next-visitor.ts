@@ -1,4 +1,4 @@
-// Clients that show the data of a visitor to the next person at the same browser.
+// Clients that show the data of a visitor to the next person who uses the same browser.
 import { randomUUID } from 'node:crypto'
 import { type Behaviour, correct } from '../behaviour.ts'
 import { answerWith, hashOf, headersWith } from '../changes.ts'

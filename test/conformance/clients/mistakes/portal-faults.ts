@@ -77,7 +77,7 @@ function loops() {
   }
 }
 
-/** Asks for the name during the login, and again at each visit of this page. */
+/** Asks for the name during the login, and again each time the visitor opens this page. */
 const asksForNameAt = (path: string): Partial<Behaviour> => ({
   async exchange(visit, callback, login) {
     const tokens = await correct.exchange(visit, callback, login)

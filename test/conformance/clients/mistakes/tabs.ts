@@ -88,7 +88,7 @@ function clearLogins({ cookies, setCookies }: Visit, isGone: (name: string) => b
 
 /**
  * If a browser has ten unfinished logins, the client forgets the newest of them when the next login begins. It compares
- * whole seconds. Among logins of the same second, it forgets the first.
+ * whole seconds. Among logins that began in the same second, it forgets the first.
  */
 function replacingNewest(isMet: (visit: Visit) => boolean): Partial<Behaviour> {
   const secondOf = ({ at }: Login) => Math.floor(at / 1000)
@@ -115,7 +115,7 @@ export const tabs: Mistake[] = [
   mistake('one-cookie-for-all-logins-begun-at-pages', 'tabs-parallel-logins', {
     askToSignIn(visit) {
       const answer = beginsAtPage(() => ({})).askToSignIn(visit)
-      // All logins that begin at pages use the same cookie name.
+      // All logins that start from a page, and not at the login path, use the same cookie name.
       const [name, ...rest] = visit.setCookies.pop()!.split('=')
       visit.setCookies.push(`__Host-login-page=${name}.${rest.join('=')}`)
       return answer
@@ -440,7 +440,7 @@ export const tabs: Mistake[] = [
     sessionAttributes: seconds => correct.sessionAttributes(seconds && 86_400),
     setCookie(visit, name, value, attributes) {
       const known = cookieOf(visit, name)
-      // At a renewal, the client changes only the session at the server, and does not set a cookie.
+      // At a renewal, the client changes only the session on the server, and does not set a cookie.
       if (known && visit.memory.has(name + known)) visit.memory.set(name + known, value)
       else visit.setCookies.push(`${name}=${inMemory.seal(visit, name, value)}; ${attributes}`)
     },

@@ -18,7 +18,7 @@ const repeating = (times: number, isAgain: (call: Call) => boolean): Partial<Beh
   },
 })
 
-/** Of the calls that `isMet` selects, at most `most` run at the same time. The others wait without a deadline. */
+/** At most `most` of the calls that `isMet` selects run at the same time. The others wait without a deadline. */
 function queueing(most: number, isMet: (call: Call) => boolean): Partial<Behaviour> {
   const queueOf = (visit: Visit) => {
     const known = visit.memory.get('queue') as { open: number; waiting: (() => void)[] } | undefined

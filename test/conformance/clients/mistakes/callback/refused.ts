@@ -1,4 +1,4 @@
-// Clients that give a wrong answer to a callback that signs nobody in, or that change the session after this callback.
+// Clients that give a wrong answer to a callback that signs nobody in, or change the session after such a callback.
 import { correct } from '../../behaviour.ts'
 import { answerWith, headersWith, usingUp } from '../../changes.ts'
 import { type Mistake, mistake } from '../../mistake.ts'

@@ -1,4 +1,4 @@
-// Clients that accept a callback with a wrong state: of another browser, of an old login, or used before.
+// Clients that accept a callback with a wrong state: from another browser, from an old login, or already used.
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { correct } from '../../behaviour.ts'
 import { loginDeletion, loginsOf } from '../../changes.ts'

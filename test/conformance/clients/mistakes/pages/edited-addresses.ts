@@ -3,7 +3,7 @@ import type { Behaviour } from '../../behaviour.ts'
 import { type Mistake, mistake } from '../../mistake.ts'
 import { isForm } from '../../requests.ts'
 
-/** Changes the fields of the form that changes an application. */
+/** Changes the fields of the edit form. */
 const changesWith = (change: (values: URLSearchParams) => void): Pick<Behaviour, 'formOf'> => ({
   formOf(visit, body) {
     if (!isForm(visit, 'edit')) return body

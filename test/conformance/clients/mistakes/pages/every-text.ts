@@ -1,4 +1,4 @@
-// Clients that encode most texts on a page, but not all of them.
+// Clients that encode most of the text on a page, but not all of it.
 import { correct } from '../../behaviour.ts'
 import { addRaw, answerWith, bodyAt, bodyWith } from '../../changes.ts'
 import { type Mistake, mistake } from '../../mistake.ts'

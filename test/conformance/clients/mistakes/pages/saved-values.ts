@@ -1,4 +1,4 @@
-// Clients whose form for changes saves wrong values, or does not show the values that somebody else has saved.
+// Clients whose edit form saves wrong values, or does not show the values that somebody else has saved.
 import { type Behaviour, correct } from '../../behaviour.ts'
 import { answerWith } from '../../changes.ts'
 import { type Mistake, mistake } from '../../mistake.ts'

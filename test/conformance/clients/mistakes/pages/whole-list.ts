@@ -30,7 +30,7 @@ export const inPages = (
     return `${pager}${list}${pager}`
   })
 
-/** Collects the applications in a map. Of several applications with the same key, the list shows only the last one. */
+/** Collects the applications in a map. If several applications have the same key, the list shows only the last one. */
 const listBy = (keyOf: (name: string) => string): Partial<Behaviour> => ({
   readList: answer => [...new Map(correct.readList(answer).map(one => [keyOf(one.name), one])).values()],
 })
