@@ -115,7 +115,7 @@ t.test('the default public address contains the port', async t => {
   t.equal(readConfig({ ...good, PORT: '8080' }).publicUrl, 'http://localhost:8080')
 })
 
-t.test('CT-08: the client reports all problems of the settings together, one on each line', async t => {
+t.test('CT-08: the client reports all problems with the settings together, one on each line', async t => {
   try {
     readConfig({
       HOST: ' ',

@@ -120,7 +120,7 @@ t.test(
   },
 )
 
-t.test('if an onReady hook fails, the client reports the error of the hook, and does not blame HOST', async t => {
+t.test('if an onReady hook fails, the client reports the hook’s error, and does not blame HOST', async t => {
   const app = fastify()
   t.teardown(() => app.close())
   const problem = Object.assign(new Error('the database does not answer'), { code: 'ECONNREFUSED' })

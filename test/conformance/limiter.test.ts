@@ -1,4 +1,4 @@
-// Tests how many functions the suite runs at the same time, and when a function that waits frees its slot.
+// Tests how many functions the suite runs at the same time, and when a waiting function frees its slot.
 import t from 'tap'
 import { createLimiter } from '../../src/conformance/limiter.ts'
 

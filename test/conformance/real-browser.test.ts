@@ -42,7 +42,7 @@ t.test('without a real browser, a client that needs JavaScript fails no check', 
 })
 
 t.test(
-  'in a run without a real browser, no check fails for a client that needs JavaScript to begin a login, for the callback or for its pages',
+  'in a run without a real browser, no check fails for a client that needs JavaScript for the start of a login, the callback or its pages',
   async t => {
     for (const [at, task] of (['start', 'callback', 'pages'] as const).entries()) {
       const stage = await openStage([], { hasBrowser: false })

@@ -121,7 +121,7 @@ t.test(
         'once',
         async () => {
           if (++tries === 1) throw new Failed('Another check was running.')
-          t.equal(running, 0, 'while the check is repeated, no other check must run')
+          t.equal(running, 0, 'while the check is repeated, no other check may run')
         },
         { isAlone },
       )

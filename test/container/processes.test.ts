@@ -14,7 +14,7 @@ import { findFreePort, findFreePorts } from '../support/free-port.ts'
 import { readOutput } from '../support/read-output.ts'
 import { instructionsOf, readDockerfile } from './support/read-dockerfile.ts'
 
-// The time limit is long, because the sandbox needs much time to hash passwords on a busy machine.
+// The time limit is long, because the sandbox needs a long time to hash passwords on a busy machine.
 t.setTimeout(120_000)
 
 const watch = fileURLToPath(new URL('support/watch-process.ts', import.meta.url))

@@ -143,7 +143,7 @@ for (const [version, ...options] of [['first'], ['current', '--bare', '--sandbox
   ...string[],
 ][])
   t.test(
-    `a starter from the ${version} version has the same files after an upgrade as a starter that is made from the newer commit (npm run eject ${options.join(' ')})`,
+    `after an upgrade, a starter from the ${version} version has the same files as a starter made from the newer commit (npm run eject ${options.join(' ')})`,
     async t => {
       const starter = openStarter(t, reference, reference[version], ...options)
       const { yours, commit } = JSON.parse(starter.read('.starter.json'))

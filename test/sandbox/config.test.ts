@@ -113,7 +113,7 @@ t.test('CT-08: HOST must be a host name or an IP address', t => {
   t.end()
 })
 
-t.test('the sandbox reports all problems of the settings together, and prints no secret', async t => {
+t.test('the sandbox reports all problems with the settings together, and prints no secret', async t => {
   const problems = problemsOf({
     PORTAL_PORT: 'abc',
     API_PORT: '70000',

@@ -191,7 +191,7 @@ t.test(
 )
 
 t.test(
-  'UP-14: if the API refuses one token in two calls, and refuses the second call only after the renewal, the client does not renew the session again',
+  'UP-14: if the API refuses the same token in two calls, and its second refusal arrives only after the renewal, the client does not renew the session again',
   async t => {
     const { browser, platform } = await buildApplicationsClient(t)
     await signIn(browser)

@@ -96,7 +96,7 @@ t.test(
 )
 
 t.test(
-  'PG-15: if another replica has already handled a form, this replica finds the created application in the list, and offers a new client secret',
+  'PG-15: if a form is sent a second time, to another replica, this replica finds the created application in the list, and offers a new client secret',
   async t => {
     const test = await openForm(t)
     const { browser, platform, form, clock } = test

@@ -327,7 +327,7 @@ t.test('PG-16: the problems that the API reports are shown next to their fields,
       .map(([label = '', problem = '']) => webTexts.form.problemOf(label, problem))
       .join(' '),
   )
-  t.match(textOf(page, 'problem'), 'Never heard of.', 'the page must show the problem of an unknown field')
+  t.match(textOf(page, 'problem'), 'Never heard of.', 'the page must show the problem with an unknown field')
   t.notMatch(page.body, 'colour')
   t.same(
     readForm(page, '/applications'),
@@ -428,7 +428,7 @@ t.test('if the list of groups no longer contains the chosen group, the form does
   t.equal(readForm(page, '/applications').groupId, '')
 })
 
-t.test('a message of the API names the fields with the labels of the form', async t => {
+t.test('a message from the API names the fields with the labels of the form', async t => {
   const { browser, platform, form } = await openForm(t)
   const message = { redirectUris: ['defaultRedirectUri is not one of redirectUris.'] }
   platform.answer('POST /apps/v1', { status: 422, body: { error: { status: 422, message } } })

@@ -186,8 +186,8 @@ for (const [what, description] of [
         const page = await browser.post(action, typed)
         t.equal(page.statusCode, 401)
         t.equal(/name="description"/.test(page.body), what === 'shown again')
-        // From now on, the API does the opposite: if its answers contained the OAuth client before, they no longer
-        // contain it; otherwise they contain it now.
+        // From now on, the API does the opposite: its answers contain the OAuth client only if they did not contain it
+        // before.
         api.records.set('app-1', record(!wasReturned) as never)
         const path = await signInAgain(page)
         const again = readForm(what === 'kept' ? await browser.get(path!) : page, action)
@@ -277,7 +277,7 @@ t.test(
 )
 
 t.test(
-  'PG-14: if the session cannot be renewed because of a problem of the portal, the form for a new application keeps its text',
+  'PG-14: if the session cannot be renewed because of a problem with the portal, the form for a new application keeps its text',
   async t => {
     const { browser, platform, form, changes } = await openFormAndWait(t, '/applications/new', '/applications')
     platform.answer('POST /api/exchangeToken', { status: 500, body: {} })
@@ -297,7 +297,7 @@ t.test(
 )
 
 t.test(
-  'PG-14: if the session cannot be renewed because of a problem of the portal, the edit form keeps its text',
+  'PG-14: if the session cannot be renewed because of a problem with the portal, the edit form keeps its text',
   async t => {
     const path = '/applications/app-1/edit'
     const { browser, platform, form, changes } = await openFormAndWait(t, path, path)
@@ -321,7 +321,7 @@ for (const [action, call] of [
 ] as const) {
   const path = `/applications/app-1/${action}`
   t.test(
-    `PG-14: if the session cannot be renewed because of a problem of the portal, the form of the page ${action} can be sent again later`,
+    `PG-14: if the session cannot be renewed because of a problem with the portal, the form on the page ${action} can be sent again later`,
     async t => {
       const { browser, platform, form, changes } = await openFormAndWait(t, path, path)
       platform.answer('POST /api/exchangeToken', { status: 500, body: {} })

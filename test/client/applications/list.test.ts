@@ -89,7 +89,7 @@ t.test(
       const answer = await browser.get(`/applications?${query}`)
       t.equal(answer.statusCode, 400, query)
       t.match(textOf(answer), webTexts.errors.byStatus[400])
-      t.notMatch(textOf(answer), /querystring|must be/, 'the page must not contain messages of the validator')
+      t.notMatch(textOf(answer), /querystring|must be/, 'the page must not contain messages from the validator')
     }
     t.equal(platform.received('GET /apps/v1').length, 0)
   },

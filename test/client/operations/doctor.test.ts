@@ -1,4 +1,4 @@
-// Tests that the doctor names each problem of a configuration, and prints no secret. The portal and the API are
+// Tests that the doctor names each problem in a configuration, and prints no secret. The portal and the API are
 // scripted.
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'

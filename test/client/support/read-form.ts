@@ -1,4 +1,4 @@
-// Reads the forms of a page as a browser would: the values of the fields and the problem of each field.
+// Reads the forms of a page as a browser would: the values of the fields and the problem with each field.
 import type { LightMyRequestResponse } from 'fastify'
 import { webTexts } from '../../../src/client/web/texts.ts'
 

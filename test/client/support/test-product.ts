@@ -5,7 +5,7 @@ import type { Config } from '../../../src/client/config.ts'
 import { defineSettings } from '../../../src/client/read-settings.ts'
 
 /**
- * The settings of a product that has no settings. A test with `noSettings` does not depend on the settings of the
+ * Settings for a product that needs none. A test with `noSettings` does not depend on the settings of the
  * client's own product.
  */
 export const noSettings = defineSettings({ list: [], read: () => ({}) })

@@ -63,7 +63,7 @@ for (const [what, [certificate, code]] of Object.entries(bad)) {
       t.equal(browser.cookie('__Host-session'), undefined)
       t.same(portal.received, [])
       const fault = log.map(line => JSON.parse(line)).find(({ event }) => event === 'portal_certificate')
-      t.equal(fault?.cause?.code, code, 'LG-04: the log must name the problem of the certificate')
+      t.equal(fault?.cause?.code, code, 'LG-04: the log must name the problem with the certificate')
     },
   )
 

@@ -1,4 +1,4 @@
-// Tests short answers that take much memory when they are parsed. The client counts the values of an answer before it
+// Tests short answers that take a lot of memory when they are parsed. The client counts the values of an answer before it
 // parses the answer.
 
 import t, { type Test } from 'tap'

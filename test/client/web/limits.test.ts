@@ -1,4 +1,4 @@
-// Tests that the client refuses a malformed or too large request early, with a page. No text in a request can make the
+// Tests that the client refuses malformed and oversized requests early, with a page. No text in a request can make the
 // client slow.
 
 import { gzipSync } from 'node:zlib'

@@ -17,7 +17,7 @@ interface Draft {
 
 const editForm = /^\/applications\/([\w-]+)\/edit$/
 
-/** If the request opens or sends a form whose text the client keeps as a draft: the path of the page with this form. */
+/** The path of the page with the form, if the request opens or sends a form whose text the client keeps as a draft. */
 function pageOf({ method, url: { pathname } }: Visit): string | undefined {
   if (editForm.test(pathname)) return pathname
   const create = method === 'POST' ? '/applications' : '/applications/new'

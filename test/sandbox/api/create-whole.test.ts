@@ -1,4 +1,4 @@
-// Tests that a call of the API stores either its whole change or nothing. The tests make the SQL statements
+// Tests that a call to the API stores either its whole change or nothing. The tests make the SQL statements
 // fail one after another.
 import type { LightMyRequestResponse } from 'fastify'
 import type { KyselyPlugin, Transaction } from 'kysely'
@@ -103,7 +103,7 @@ for (const database of await openDatabases(t)) {
       t.equal(
         (await sandbox.store.read.selectFrom('applications').selectAll().execute()).length,
         1,
-        'no application must exist except the seeded one',
+        'the seeded application must be the only one',
       )
     },
   )

@@ -74,18 +74,21 @@ t.test('DO-07: if nobody reads an answer, the sandbox closes the connection afte
   socket.destroy()
 })
 
-t.test('DO-11: a refusal because of two Host headers names these headers, and not the body', async t => {
-  const sandbox = await buildTestSandbox(t)
-  const ask = (listener: FastifyInstance, path: string) =>
-    exchangeRaw(listener, rawRequest([`GET ${path} HTTP/1.1`, 'Host: a', 'Host: b', 'Connection: close']))
-  t.match(await ask(sandbox.api, '/apps/v1'), '"message":"Send one Host header."')
-  t.match(await ask(sandbox.portal, '/api/exchangeToken'), '"error_description":"Send one Host header."')
-  t.match(await ask(sandbox.portal, '/api/me'), '"message":"Send one Host header."')
-  t.match(await ask(sandbox.portal, '/'), 'The login portal could not read the request.')
-  const refused = sandbox.logLines.filter(line => line.includes('-refused'))
-  t.equal(refused.length, 4)
-  for (const line of refused) t.match(line, '"reason":"host-repeated"')
-})
+t.test(
+  'DO-11: if two Host headers are the reason for a refusal, the refusal names these headers, and not the body',
+  async t => {
+    const sandbox = await buildTestSandbox(t)
+    const ask = (listener: FastifyInstance, path: string) =>
+      exchangeRaw(listener, rawRequest([`GET ${path} HTTP/1.1`, 'Host: a', 'Host: b', 'Connection: close']))
+    t.match(await ask(sandbox.api, '/apps/v1'), '"message":"Send one Host header."')
+    t.match(await ask(sandbox.portal, '/api/exchangeToken'), '"error_description":"Send one Host header."')
+    t.match(await ask(sandbox.portal, '/api/me'), '"message":"Send one Host header."')
+    t.match(await ask(sandbox.portal, '/'), 'The login portal could not read the request.')
+    const refused = sandbox.logLines.filter(line => line.includes('-refused'))
+    t.equal(refused.length, 4)
+    for (const line of refused) t.match(line, '"reason":"host-repeated"')
+  },
+)
 
 t.test('DO-11: a request with an ambiguous length, an ambiguous host or a broken header is refused', async t => {
   const { api, portal } = await buildTestSandbox(t)

@@ -317,7 +317,7 @@ t.test(
 )
 
 t.test(
-  'a search on the page of faults finds all faults that contain all of the words, and says if only the first 100 are shown',
+  'a search on the page of faults finds all faults that contain all of the words, and the page says if it shows only the first 100',
   async t => {
     const { get } = await openFaultPage(t)
     const namesOf = (page: string) => [...page.matchAll(/id="fault-([^"]+)"/g)].map(([, name]) => name)

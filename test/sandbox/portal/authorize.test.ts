@@ -234,7 +234,7 @@ t.test(
 )
 
 t.test(
-  'AZ-13: a login starts with GET; a login request with POST is redirected to the same request with GET; no script of another origin can read an answer',
+  'AZ-13: a login starts with GET; a login request with POST is redirected to the same request with GET; no script from another origin can read an answer',
   async t => {
     const { portal } = await buildTestSandbox(t)
     for (const method of ['PUT', 'DELETE', 'HEAD', 'OPTIONS'] as const) {

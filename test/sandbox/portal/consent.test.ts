@@ -84,7 +84,7 @@ for (const database of databases) {
         t.match(answer.body, 'This page was open for too long.')
       }
       t.strictSame(await sandbox.store.read.selectFrom('grants').selectAll().execute(), [])
-      t.match((await slow.get('/account')).body, seeded.email, 'nobody must be signed out')
+      t.match((await slow.get('/account')).body, seeded.email, 'nobody may be signed out')
     },
   )
 }

@@ -40,11 +40,7 @@ for (const database of await openDatabases(t)) {
       await t.rejects(create(), { code: 'ECONNRESET' })
       await victim.kill()
       t.strictSame(await findHalves(databaseUrl), [])
-      t.equal(
-        (await call('GET', '/apps/v1')).json().ItemList.length,
-        1,
-        'no application must exist except the seeded one',
-      )
+      t.equal((await call('GET', '/apps/v1')).json().ItemList.length, 1, 'the seeded application must be the only one')
       t.equal(
         (await call('POST', '/apps/v1', makeCreateBody(groupId))).statusCode,
         201,

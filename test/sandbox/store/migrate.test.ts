@@ -42,8 +42,8 @@ const colours: Migration = {
 
 const nonsense: Migration = { name: 'nonsense', statements: ['no statement at all'] }
 
-// SQLite cannot remove a unique constraint. So this step makes a new table, and then renames the new table to the old
-// table's name.
+// SQLite cannot remove a unique constraint. So this step makes a new table, and then gives it the name of the old
+// table.
 const sharedLinks: Migration = {
   name: 'shared links',
   statements: [

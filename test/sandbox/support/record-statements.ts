@@ -9,7 +9,7 @@ export interface Recorder {
   databaseUrl: string
   /** All statements since the recorder was started, including begin and commit. */
   statements: string[]
-  /** Returns the tables or indexes of which the statement reads all rows. */
+  /** Returns the tables and indexes that the statement reads completely. */
   findScans(statement: string): Promise<string[]>
 }
 

@@ -60,8 +60,8 @@ const keepsDraft: Pick<Behaviour, 'keepDraft' | 'draftOf'> = {
 }
 
 /**
- * Puts each refresh token into a cookie with a different name. So a check that knows the names from another login does
- * not know this name.
+ * Puts each refresh token into a cookie with a different name. A check that has learned the names in another login
+ * therefore does not know this name.
  */
 const variesRefreshCookie: Partial<Behaviour> = {
   setCookie(visit, name, value, attributes) {

@@ -1,8 +1,8 @@
-// A client that does not show the problem of a field that its form does not contain.
+// A client that does not show the problem with a field that its form does not contain.
 import { bodyWith } from '../../changes.ts'
 import { type Mistake, mistake } from '../../mistake.ts'
 
-/** The message of the small client about a field that its forms do not have. */
+/** The small client's message about a field that its forms do not have. */
 const otherProblem = /<p role="alert">Please look at these fields again: context( <a [^>]*>Sign in<\/a>)?<\/p>/
 
 export const refusedForms: Mistake[] = [
