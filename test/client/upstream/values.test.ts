@@ -1,5 +1,5 @@
-// Tests short answers that take a lot of memory when they are parsed. The client counts the values of an answer before it
-// parses the answer.
+// Tests short answers that take a lot of memory when they are parsed. The client counts the values of an answer before
+// it parses the answer.
 
 import t, { type Test } from 'tap'
 import { upstreamTexts } from '../../../src/client/upstream-texts.ts'
