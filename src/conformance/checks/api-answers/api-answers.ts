@@ -1,5 +1,5 @@
 // Tests how the client handles harmful content in the platform's answers: ids that change an address, bodies that
-// become very large when the client unpacks them, markup in texts, and headers for a browser.
+// become very large when the client unpacks them, markup in text, and headers for a browser.
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import type { Browser, HttpExchange, Page } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable, ReportedElsewhere } from '../../check.ts'
@@ -154,7 +154,10 @@ async function openList(context: CheckContext): Promise<OpenedList> {
   return { browser, empty, links: newLinks(empty, await visit()) }
 }
 
-/** Opens the page while the API lists the application with the given id. Returns the page and its new links. */
+/**
+ * Opens the page while the API's list gives the application the id `id` instead of its real one. Returns the page and
+ * its new links.
+ */
 async function linksUnder(context: CheckContext, { browser, empty }: OpenedList, id: unknown) {
   const { page } = await visitUnder(context, 'list-id', { id }, 5, browser)
   await context.dropFaults()
@@ -398,7 +401,7 @@ const sizes: CheckDefinition[] = [
   },
 ]
 
-// ---- Texts
+// ---- Text
 
 const words = 'words_of_the_api_4711'
 const markup = '<img src=x onerror=conformance()>'
@@ -435,16 +438,16 @@ const errorRows: CheckDefinition[] = [
       title: 'The page escapes markup in the text of an API error',
       rule: 'PG-07',
       why: 'If a page does not escape text from another program, this text can run as a script.',
-      fix: "Show an error text of your own, or escape the text from the API. Never pass the API's answer on to the browser.",
+      fix: "Show an error message of your own, or escape the text from the API. Never pass the API's answer on to the browser.",
     },
     page => expect(!holdsMarkup(page), 'The page does not escape the markup in the answer.', page),
   ),
   onErrors(
     {
       id: 'list-error-own-words',
-      title: 'The page does not show an error text from the API or from a proxy',
+      title: 'The page does not show error text from the API or from a proxy',
       rule: 'PG-20',
-      why: 'An error text is for developers, and can contain details that help an attacker.',
+      why: 'Error text is meant for developers, and can contain details that help an attacker.',
       fix: 'Write the error text into the log, and show the visitor a sentence of your own.',
     },
     page => expect(!page.body.includes(words), 'The page shows the error text in the answer.', page),
@@ -453,8 +456,8 @@ const errorRows: CheckDefinition[] = [
     id: 'create-error-escaped',
     title: "The page escapes the API's error text about a form field",
     rule: 'PG-07',
-    why: "The API's error text repeats what the visitor typed, and this can be markup.",
-    fix: 'Escape every value that a page shows, including the error texts from the API.',
+    why: "The API's error text repeats what the visitor typed, which can contain markup.",
+    fix: 'Escape every value that a page shows, including error text from the API.',
     needs: ['page', 'create'],
     async run(context) {
       const open = await openCreateForm(context)

@@ -9,12 +9,12 @@ import { type OwnApplication, openPagesAbout, openWithApplication } from '../../
 import { requireShown } from '../../steps/applications.ts'
 
 interface Visitor extends OwnApplication {
-  /** Texts that must appear only on pages of this visitor. Each text has a description. */
+  /** Strings that must appear only on pages of this visitor, each with a description. */
   marks: [what: string, text: string][]
   addresses: string[]
 }
 
-/** Signs in a visitor whose application has recognizable texts in all fields, and finds this visitor's pages. */
+/** Signs in a visitor whose application has recognizable text in all fields, and finds this visitor's pages. */
 async function openVisitor(context: CheckContext, someone: Person): Promise<Visitor> {
   const mark = randomUUID().slice(0, 13)
   const application = await openWithApplication(
@@ -34,10 +34,10 @@ async function openVisitor(context: CheckContext, someone: Person): Promise<Visi
   const { create } = context.settings
   const addresses = [...pages.map(({ url }) => url), context.url('/'), ...(create ? [context.url(create)] : [])]
   const marks: Visitor['marks'] = [
-    ['a text about an application', mark],
+    ['text about an application', mark],
     ['the id of an application', application.id],
     ['the id of a group', someone.groupId],
-    ['the email address', someone.email],
+    ['the e-mail address', someone.email],
   ]
   return { ...application, marks, addresses }
 }
@@ -63,8 +63,8 @@ async function openOwn(context: CheckContext, { browser, addresses, marks }: Vis
 }
 
 /**
- * Fails if a page contains one of the visitor's texts. One exception: if the browser requested an address that contains
- * the id of the visitor's application, the page may contain this id.
+ * Fails if a page contains one of the visitor's strings. One exception: if the browser requested an address that
+ * contains the id of the visitor's application, the page may contain this id.
  */
 function expectNothingOf({ marks, id }: Visitor, pages: Page[], when: string): void {
   for (const page of pages) {

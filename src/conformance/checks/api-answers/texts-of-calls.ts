@@ -1,6 +1,6 @@
-// Tests what the client does with texts and headers in the answers to all API calls except the call for the list. Such
-// texts are, for example, secrets that contain markup, and messages about form fields. Also tests whether pages show
-// the messages that libraries write about a failed call.
+// Tests what the client does with text and headers in the answers to all API calls except the call for the list. The
+// text can be, for example, a secret that contains markup, or a message about a form field. Also tests whether pages
+// show the messages that libraries write about a failed call.
 import { randomBytes } from 'node:crypto'
 import type { Page } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable, passNotApplicable, ReportedElsewhere } from '../../check.ts'
@@ -90,22 +90,22 @@ export const textsOfCalls: CheckDefinition[] = [
       if (page.trail.some(one => bodyOf(one).includes(secret))) return
       const isShown = plain.trail.some(one => bodyOf(one).includes(secretOf(context.arrived('api').filter(isCreation))))
       if (!isShown) throw new ReportedElsewhere('the page that follows the form does not show the secret')
-      fail('The client created the application, and showed its secret on no page.', page)
+      fail('The client created the application, but no page showed its secret.', page)
     },
   },
   {
     id: 'change-error-escaped',
     title: "When the API refuses a change, the page escapes the API's error text about a form field",
     rule: 'PG-07',
-    why: "The API's error text repeats what the visitor typed, and this can be markup.",
-    fix: 'On the page of every form, escape every value, including the error texts from the API.',
+    why: "The API's error text repeats what the visitor typed, which can contain markup.",
+    fix: 'On the page of every form, escape every value, including error text from the API.',
     needs,
     async run(context) {
       const open = await openForms(context)
       const body = { error: { status: 422, message: { name: [markup], [`redirectUris${markup}`]: [markup] } } }
       for (const { page } of await sendFormsUnder(context, open, '422-body', { options: { body } })) {
         expectAnswer(page)
-        expectEscaped(page, 'an error text from the API')
+        expectEscaped(page, 'error text from the API')
       }
     },
   },

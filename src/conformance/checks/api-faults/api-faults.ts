@@ -332,8 +332,8 @@ export const apiFaults: CheckDefinition[] = [
     ],
     [
       'hostile-texts',
-      'unusual texts',
-      'People choose the names. A name can have 20,000 characters, and can contain line breaks or half a surrogate pair.',
+      'unusual strings',
+      'People choose the names. A name can be 20,000 characters long, and can contain line breaks or half a surrogate pair.',
     ],
   ].map(
     ([failure, what, why]): CheckDefinition => ({

@@ -86,8 +86,8 @@ async function expectSaysSo(context: CheckContext, open: OpenForms, sent: SentFo
 }
 
 /**
- * Returns the message about a form that the client has carried out: the texts that the page after the form shows, but
- * neither the page with the form nor a later visit to the same address.
+ * Returns the message about a form that the client has carried out: all text that is on the page after the form, but
+ * neither on the page with the form nor on the page of a later visit to the same address.
  */
 async function messageOf({ found, page }: SentForm, browser: Browser): Promise<string[]> {
   const later = await browser.newTab().visit(page.url.split('?')[0]!)
@@ -95,7 +95,7 @@ async function messageOf({ found, page }: SentForm, browser: Browser): Promise<s
   return piecesOf(page).filter(text => !known.includes(text))
 }
 
-/** Returns the texts of a page, without digits, because times and numbers differ from one page to the next. */
+/** Returns the strings on a page, without digits, because times and numbers differ from one page to the next. */
 const piecesOf = (page: Page): string[] =>
   shownTexts(page)
     .map(text => text.replace(/\d+/g, '').replace(/\s+/g, ' ').trim())
@@ -218,7 +218,7 @@ async function openUnder(context: CheckContext, fault: string, options: Record<s
 /**
  * Removes the fault, and returns how many calls met it. If no call met the fault, the pages prove nothing, and the
  * check ends. If a page failed, the check is undecided, because the client may have failed before it made the call. If
- * no page failed, the check ends with this error.
+ * no page failed, the check ends with the given error.
  */
 export async function endFault(
   context: CheckContext,
@@ -273,7 +273,7 @@ export const places: [place: string, what: string][] = [
 const holds = (page: Page, text: string) =>
   [page.body, ...page.forms.flatMap(({ fields }) => fields.map(([, value]) => value))].some(one => one.includes(text))
 
-/** The addresses of the forms on the page that are about the application. */
+/** The addresses of those forms on the page that are about the application. */
 const formAddresses = ({ forms }: Page) => forms.filter(({ method }) => method === 'POST').map(({ action }) => action)
 
 /** Whether the page shows the application and has a form about it. */
@@ -409,7 +409,7 @@ export const everyCallRows: CheckDefinition[] = [
   {
     id: 'get-failed-not-blank',
     title:
-      'When the call that reads one application fails, the client does not show the usual page without the values of the application',
+      'When the call that reads one application fails, the client does not show the usual page with the values of the application missing',
     rule: 'UP-06',
     why: 'Without a message, the visitor believes that the values are gone. If the visitor saves an empty form, the client overwrites the values.',
     fix: 'Check the status of the API answer before you use the answer. If the call failed, show a page that says that the call failed. Leave out the form.',
@@ -438,7 +438,7 @@ export const everyCallRows: CheckDefinition[] = [
           const isSilent = [blank, known].some(one => one && addsNoWord(shownIn(page), shownIn(one)))
           expect(
             !isSilent,
-            `With the fault get-${failure}, the client answered ${new URL(known.url).pathname.replaceAll(application.id, '…')} with status ${page.status} and the usual forms. The values of the application are missing, and the page does not mention the failure.`,
+            `With the fault get-${failure}, the client answered the request for ${new URL(known.url).pathname.replaceAll(application.id, '…')} with status ${page.status} and the usual forms. The values of the application are missing, and the page does not mention the failure.`,
             page,
           )
         }
@@ -737,7 +737,7 @@ export const everyCallRows: CheckDefinition[] = [
       for (const member of membersOfApplication) {
         await context.order('get-members-missing', { times: 'always', options: { member } })
         const pages = await openPagesAbout(context, application)
-        // Not every page links to the form for changes if a value is missing.
+        // Not every page links to the edit form if a value is missing.
         for (const { url } of usual)
           if (!pages.some(page => page.url === url)) pages.push(await application.browser.newTab().visit(url))
         await context.platform.settle()
@@ -848,7 +848,7 @@ export const everyCallRows: CheckDefinition[] = [
     id: 'every-call-own-words',
     title: 'No page shows the error text of a failed API call',
     rule: 'PG-20',
-    why: 'An error text is for developers, and can contain details that help an attacker.',
+    why: 'Error text is meant for developers, and can contain details that help an attacker.',
     fix: 'Write the error text into the log, and show the visitor a sentence of your own.',
     needs,
     async run(context) {

@@ -19,7 +19,7 @@ const typedName = 'Refused because of another field'
 const silent = {
   rule: 'UP-14',
   why: 'Some clients show each problem only beside its field. If the problem belongs to another field of the call, the form comes back without a word, and the visitor does not know that it was refused.',
-  fix: 'Above the form, always say that the API has refused it. Show the problems that belong to no field of the form there as well, or only say that there is another problem.',
+  fix: 'Above the form, always say that the API has refused it. Also show there the problems that belong to no field of the form, or at least say that there is another problem.',
 } as const
 
 interface Sent {
@@ -44,7 +44,7 @@ export const refusedForms: CheckDefinition[] = [
   {
     id: 'edit-422-other-field',
     title:
-      'When the API refuses the form for changes because of a field that the form does not have, the client says that the form was refused',
+      'When the API refuses the edit form because of a field that the form does not have, the client says that the form was refused',
     ...silent,
     needs: ['page'],
     async run(context) {

@@ -487,7 +487,7 @@ export const callbackParameters: CheckDefinition[] = [
     id: 'callback-code-literal',
     title: 'A code that contains & or = does not add a field to the exchange',
     rule: 'CL-15',
-    why: 'If the client does not encode the code, a & in the code begins another field of the form.',
+    why: 'If the client does not encode the code, an & in the code begins another field of the form.',
     fix: 'Encode every value of the form, for example with a library that builds forms.',
     async run(context) {
       // The second code has no space, because some clients refuse a code with a space.
@@ -514,7 +514,7 @@ export const callbackParameters: CheckDefinition[] = [
       title: `When the code in a callback contains ${what}, the client does not send this code to the portal`,
       rule: 'CL-16',
       why: 'The portal never issues a code with such a character. Anybody can make visitors open a callback with a useless code, and every useless exchange costs a connection to the portal.',
-      fix: 'Before the exchange, check that the code contains only printable ASCII characters. If the code contains another character, answer with status 400.',
+      fix: 'Before the exchange, check that the code contains only printable ASCII characters. If the code contains any other character, answer with status 400.',
       async run(context) {
         const known = await requireExchange(context)
         const { browser, callback } = await beginLogin(context)

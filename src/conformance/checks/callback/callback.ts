@@ -404,7 +404,7 @@ export const callback: CheckDefinition[] = [
         await expectNoNewLogin(context, browser, page, 'The client begins a new login for a visitor who has declined.')
         expect(
           page.status > 0 && page.status !== 404 && page.status < 500,
-          `The request for the cancel_url was answered with ${describePage(page)}.`,
+          `The request for cancel_url was answered with ${describePage(page)}.`,
           page,
         )
         statuses.push(page.status)
@@ -412,7 +412,7 @@ export const callback: CheckDefinition[] = [
       expectWithFix(
         'Show the page even if the address has no parameters, because some portals add no parameters to cancel_url.',
         statuses[0]! >= 400 || statuses[1]! < 400,
-        `With error and state, cancel_url was answered with status ${statuses[0]}. Without parameters, it was answered with status ${statuses[1]}.`,
+        `The request for cancel_url was answered with status ${statuses[0]} if it had error and state, but with status ${statuses[1]} if it had no parameters.`,
       )
       expect((await context.codeExchanges()).length === 0, 'The client exchanged a code.')
       // The login cookie may have expired while the visitor was at the portal.
@@ -421,7 +421,7 @@ export const callback: CheckDefinition[] = [
         expect(page.stoppedAt === undefined, 'The client begins a new login for a visitor who has declined.', page)
         expect(
           page.status > 0 && page.status !== 404 && page.status < 500,
-          `In a browser without cookies, cancel_url was answered with ${describePage(page)}.`,
+          `In a browser without cookies, the request for cancel_url was answered with ${describePage(page)}.`,
           page,
         )
       }
@@ -438,7 +438,7 @@ export const callback: CheckDefinition[] = [
         )
         expect(
           page.status > 0 && page.status !== 404 && page.status < 500,
-          `For a signed-in visitor, cancel_url was answered with ${describePage(page)}.`,
+          `For a signed-in visitor, the request for cancel_url was answered with ${describePage(page)}.`,
           page,
         )
       }

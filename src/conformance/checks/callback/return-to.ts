@@ -195,7 +195,11 @@ export const returnTo: CheckDefinition[] = [
         browser,
         withQuery(login, `${returnTo}=/%0d%0aSet-Cookie:%20planted=1`),
       )
-      expect(page.status !== 0 && page.status < 500, `The login path was answered with ${describePage(page)}.`, page)
+      expect(
+        page.status !== 0 && page.status < 500,
+        `The request for the login path was answered with ${describePage(page)}.`,
+        page,
+      )
       if (page.stoppedAt !== undefined) {
         const url = new URL(page.stoppedAt)
         await followCallback(context, browser, await context.authorize({ url, state: undefined, page }))
@@ -216,7 +220,7 @@ export const returnTo: CheckDefinition[] = [
       const browser = context.browser()
       const address = withQuery(login, { [returnTo]: `${path || '/'}\n` })
       const begun = await context.visitUntilPortal(browser, address)
-      expect(begun.status !== 500, `The login path was answered with ${describePage(begun)}.`, begun)
+      expect(begun.status !== 500, `The request for the login path was answered with ${describePage(begun)}.`, begun)
       if (begun.stoppedAt === undefined) return
       const callback = await context.authorize(readStart(begun))
       const page = await followCallback(context, browser, callback, context.beforePortal)
@@ -253,7 +257,7 @@ export const returnTo: CheckDefinition[] = [
   },
   {
     id: 'return-to-long-path-of-page',
-    title: 'A login that begins at a page with a long address works',
+    title: 'A login that starts from a page with a long address works',
     rule: 'CK-03',
     why: 'Many clients keep the address of the page in the login cookie. Browsers silently drop a cookie of more than 4,096 bytes, and the visitor cannot sign in.',
     fix: 'Limit the length of the address that you keep in the cookie. If the address is longer, begin the login without it.',
@@ -270,7 +274,7 @@ export const returnTo: CheckDefinition[] = [
         await expectSignedIn(
           context,
           browser,
-          `Nobody is signed in after a login that began at a page with an address of ${length} characters.`,
+          `Nobody is signed in after a login that started from a page with an address of ${length} characters.`,
           page,
         )
       }
@@ -490,7 +494,7 @@ export const returnTo: CheckDefinition[] = [
         stopAt: url => context.isPortal(url) || url.origin === 'https://evil.example',
       })
       if (page.stoppedAt === undefined)
-        throw new Undecided('A login that begins at a link does not lead to the portal.')
+        throw new Undecided('A login that starts from a link does not lead to the portal.')
       expectAtHome(context, page)
       const callback = await context.authorize(readStart(page))
       expectAtHome(context, await followCallback(context, browser, callback, context.beforeLeaving))
@@ -531,7 +535,7 @@ export const returnTo: CheckDefinition[] = [
   {
     id: 'return-to-path-of-page',
     title:
-      'When a login begins at an address with two slashes or a backslash, the client does not send the visitor to another site',
+      'When a login starts from an address with two slashes or a backslash, the client does not send the visitor to another site',
     rule: 'CL-25',
     why: 'If a visitor without a session opens an address, many clients begin a login, and afterwards redirect to the path of this address. Browsers read the path //evil.example/ as another host.',
     fix: 'Before you store this path, check it as you check a return address.',

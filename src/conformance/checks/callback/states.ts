@@ -328,7 +328,7 @@ export const states: CheckDefinition[] = [
     title: 'The client refuses a callback in a browser that has not begun a login',
     rule: 'CL-03',
     why: "An attacker can make a visitor open the attacker's own callback. The visitor then works in the attacker's account.",
-    fix: 'When the login begins, store the state in a cookie of the browser. A state that is stored only on the server, or only signed, does not show which browser began the login.',
+    fix: 'When the login begins, store the state in a cookie in the browser. A state that is stored only on the server, or only signed, does not show which browser began the login.',
     async run(context) {
       const { callback } = await beginLogin(context)
       await expectRefused(context, context.browser(), callback)
@@ -516,7 +516,7 @@ export const states: CheckDefinition[] = [
       const page = await followCallback(context, browser, callback)
       expect(
         (await context.codeExchanges()).length === 0,
-        'After a callback with an error, the client exchanged a code for a callback with the same state.',
+        'After a callback with an error, the client exchanged the code of another callback with the same state.',
         page,
       )
       await requireExchange(context)
@@ -537,7 +537,7 @@ export const states: CheckDefinition[] = [
         const page = await followCallback(context, copy, await context.authorize(start))
         expect(
           (await context.codeExchanges()).length === before,
-          'For a callback with the state of the failed login, the client exchanged the code.',
+          'The client exchanged the code of a callback that had the state of the failed login.',
           page,
         )
         await requireExchange(context)

@@ -99,7 +99,7 @@ export const brokenCookies: CheckDefinition[] = [
           breakIn(odd)
         }
         const begun = await context.visitUntilPortal(odd, login)
-        expectStatus('the login path', what, begun)
+        expectStatus('the request for the login path', what, begun)
         breakIn(odd)
         const answer = await requestCallback(context, odd, begun)
         const status = answer ? statusOf(answer) : 200
@@ -157,7 +157,7 @@ export const brokenCookies: CheckDefinition[] = [
           const page = await context.visitUntilPortal(odd, path)
           expect(
             page.status > 0 && page.status < 500,
-            `With the value ${JSON.stringify(value)} in the cookies ${[...others].join(', ')}, ${path} was answered with ${describePage(page)}.`,
+            `With the value ${JSON.stringify(value)} in the cookies ${[...others].join(', ')}, the request for ${path} was answered with ${describePage(page)}.`,
             page,
           )
         }
@@ -169,7 +169,7 @@ export const brokenCookies: CheckDefinition[] = [
     title: 'The client sets no cookie that is longer than 4,096 bytes, not even by a few bytes',
     rule: 'CK-03',
     why: 'Browsers count the name and the value of a cookie together. A client that checks the length of the value without the name, or the length of the token before sealing, can set a cookie that is slightly too long. Browsers silently drop this cookie, and the login has no effect.',
-    fix: 'Before you set the cookie, check that its name and its sealed value together have at most 4,096 bytes.',
+    fix: 'Before you set the cookie, check that its name and its sealed value together are at most 4,096 bytes long.',
     async run(context) {
       const [short, long] = [1500, 2400]
       const first = await cookiesWithToken(context, short)
@@ -180,7 +180,7 @@ export const brokenCookies: CheckDefinition[] = [
       const length = long + Math.ceil((4097 - second.longest) / growth)
       for (const one of [length, length + 1, length + 2])
         for (const { name, bytes, exchange } of (await cookiesWithToken(context, one)).cookies)
-          expect(bytes <= 4096, `The cookie ${name} has ${bytes} bytes.`, exchange)
+          expect(bytes <= 4096, `The cookie ${name} is ${bytes} bytes long.`, exchange)
     },
   },
   {

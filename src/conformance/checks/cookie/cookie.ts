@@ -127,7 +127,7 @@ async function growsWith(
   )
 }
 
-/** The usual access token has about 600 characters. */
+/** The usual access token is about 600 characters long. */
 const longerAccessTokens = [
   { fault: 'exchange-large-access-token', options: { kilobytes: 3 }, leastGrowth: 500 },
   { fault: 'exchange-large-access-token', options: { kilobytes: 1 }, leastGrowth: 200 },
@@ -437,7 +437,7 @@ export const cookie: CheckDefinition[] = [
   },
   {
     id: 'cookie-total-size',
-    title: 'With an access token of 9 KB, all cookies of the client together have less than 8 KiB',
+    title: 'With an access token of 9 KB, all cookies of the client together are shorter than 8 KiB',
     rule: 'CK-04',
     why: 'Many servers and proxies refuse a request with more than 8 KiB of headers. The visitor then sees only an error, even on the page for signing out.',
     fix: 'Count the bytes of all cookies before you set them. If there are too many bytes, refuse the login with a page, or keep the token on the server.',
@@ -446,7 +446,7 @@ export const cookie: CheckDefinition[] = [
       await context.order('exchange-access-token-9-kb')
       const page = await followCallback(context, browser, callback, context.beforePortal)
       const bytes = cookieHeader(context, browser, context.settings.page || '/').length
-      expect(bytes < 8192, `The Cookie header has ${bytes} bytes after this login.`, page)
+      expect(bytes < 8192, `The Cookie header is ${bytes} bytes long after this login.`, page)
     },
   },
   {
@@ -454,7 +454,7 @@ export const cookie: CheckDefinition[] = [
     title: 'The session cookie is not computed from the state, the code, the user or the time',
     rule: 'session-unguessable',
     why: 'The address of the callback contains the state and the code, and many people know the id of a user. An attacker who knows these values can compute a session cookie that the client makes from them, even if the cookie is long.',
-    fix: 'Take the session id from a cryptographic random generator, or seal the value of the cookie.',
+    fix: 'Take the session id from a cryptographically secure random number generator, or seal the value of the cookie.',
     needs,
     async run(context) {
       const { browser, start, callback } = await beginLogin(context)
@@ -489,7 +489,7 @@ export const cookie: CheckDefinition[] = [
       for (let login = 0; login < 12; login++) await context.startLogin(browser)
       // The cookies of unfinished logins may have the path of the callback.
       const bytes = cookieHeader(context, browser, context.platform.redirectUri).length
-      expect(bytes <= 8192, `The Cookie header has ${bytes} bytes after twelve unfinished logins.`)
+      expect(bytes <= 8192, `The Cookie header is ${bytes} bytes long after twelve unfinished logins.`)
       const start = await context.startLogin(browser)
       const page = await browser.visit(`${await context.authorize(start)}`)
       // If a login in a browser without these cookies also fails, the cookies are not the cause, and the check ends
@@ -533,7 +533,7 @@ export const cookie: CheckDefinition[] = [
       const isSignedIn = steps.some(isCall)
       expect(
         isRefused || isSignedIn,
-        `The page was answered with ${describePage(page)}, and nobody is signed in.`,
+        `The request for the page was answered with ${describePage(page)}, and nobody is signed in.`,
         page,
       )
       for (const name of ['one', 'two']) full.cookies.delete(`neighbour-${name}`)

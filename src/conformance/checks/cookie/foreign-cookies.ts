@@ -80,7 +80,7 @@ export const foreignCookies: CheckDefinition[] = [
         const { page, steps } = await visitPage(context, thief)
         expect(
           page.status > 0 && page.status < 500,
-          `With a session cookie that is changed at ${part * 5} % of its length, the page is answered with ${describePage(page)}.`,
+          `With a session cookie that is changed at ${part * 5}% of its length, the request for the page was answered with ${describePage(page)}.`,
           page,
         )
         const calls = steps.filter(step => isCallWithToken(step) || isRenewal(step))
@@ -92,7 +92,7 @@ export const foreignCookies: CheckDefinition[] = [
         }
         expect(
           calls.length === 0,
-          `The client makes a call for a session cookie that is changed at ${part * 5} % of its length.`,
+          `The client makes a call for a session cookie that is changed at ${part * 5}% of its length.`,
           page,
           ...calls,
         )
@@ -142,7 +142,7 @@ export const foreignCookies: CheckDefinition[] = [
         const { page, steps } = await visitPage(context, thief)
         expect(
           page.status > 0 && page.status < 500,
-          `With ${what} in the session cookies, the page was answered with ${describePage(page)}.`,
+          `With ${what} in the session cookies, the request for the page was answered with ${describePage(page)}.`,
           page,
         )
         const isCalled = steps.some(isCallWithToken)
@@ -177,7 +177,7 @@ export const foreignCookies: CheckDefinition[] = [
           const headers = { cookie: pairs.join('; '), ...typedAddress }
           const { result: answer, steps } = await context.during(() => context.request(url, { headers }))
           const status = statusOf(answer)
-          expect(status > 0 && status < 500, `The page was answered with status ${status}.`, answer)
+          expect(status > 0 && status < 500, `The request for the page was answered with status ${status}.`, answer)
           expect(
             !isFromBrowsers || steps.some(isCallWithToken),
             `With ${what} ${place} the cookies of the client, the visitor is no longer signed in.`,
@@ -213,7 +213,7 @@ export const foreignCookies: CheckDefinition[] = [
           const status = statusOf(answer)
           expect(
             status > 0 && status < 500,
-            `With a Cookie header that contains ${what}, ${new URL(answer.request.url).pathname} was answered with status ${status}.`,
+            `With a Cookie header that contains ${what}, the request for ${new URL(answer.request.url).pathname} was answered with status ${status}.`,
             answer,
           )
         }
@@ -236,7 +236,11 @@ export const foreignCookies: CheckDefinition[] = [
       for (const [at, value] of values.entries())
         for (const name of names) plant(context, browser, `${name.slice(0, -2)}${at}${at}`, value)
       const begun = await context.visitUntilPortal(browser, context.settings.login)
-      expect(begun.status > 0 && begun.status < 500, `The login path was answered with ${describePage(begun)}.`, begun)
+      expect(
+        begun.status > 0 && begun.status < 500,
+        `The request for the login path was answered with ${describePage(begun)}.`,
+        begun,
+      )
       if (begun.stoppedAt === undefined) return
       const page = await followCallback(context, browser, await context.authorize(readStart(begun)))
       expect(page.status > 0 && page.status < 500, `The callback was answered with ${describePage(page)}.`, page)
@@ -247,7 +251,7 @@ export const foreignCookies: CheckDefinition[] = [
         const again = await context.visitUntilPortal(odd, context.settings.login)
         expect(
           again.status > 0 && again.status < 500,
-          `With the login cookie value ${JSON.stringify(value.slice(0, 20))}, the login path was answered with ${describePage(again)}.`,
+          `With the login cookie value ${JSON.stringify(value.slice(0, 20))}, the request for the login path was answered with ${describePage(again)}.`,
           again,
         )
       }
@@ -331,7 +335,7 @@ export const foreignCookies: CheckDefinition[] = [
       ]) {
         const answer = await context.request(url, { headers: { cookie: list.join('; '), ...typedAddress } })
         const status = 'status' in answer.response ? answer.response.status : 0
-        expect(status > 0 && status < 500, `The page was answered with status ${status}.`, answer)
+        expect(status > 0 && status < 500, `The request for the page was answered with status ${status}.`, answer)
       }
     },
   },
@@ -374,7 +378,7 @@ export const foreignCookies: CheckDefinition[] = [
         const seen = await visitPage(context, thief)
         expect(
           seen.page.status > 0 && seen.page.status < 500,
-          `The page is answered with ${describePage(seen.page)}.`,
+          `The request for the page was answered with ${describePage(seen.page)}.`,
           seen.page,
         )
         const calls = seen.steps.filter(step => isCallWithToken(step) || isRenewal(step))
@@ -398,7 +402,11 @@ export const foreignCookies: CheckDefinition[] = [
         for (const name of ownCookies(context, thief)) thief.cookies.delete(name)
         for (const { cookie: to } of cookies) if (to.name !== from.name) plant(context, thief, to.name, from.value)
         const { page, steps } = await visitPage(context, thief)
-        expect(page.status > 0 && page.status < 500, `The page is answered with ${describePage(page)}.`, page)
+        expect(
+          page.status > 0 && page.status < 500,
+          `The request for the page was answered with ${describePage(page)}.`,
+          page,
+        )
         expect(
           !steps.some(isCallWithToken),
           `The client accepted the value of the cookie ${from.name} under the name of another session cookie.`,

@@ -202,7 +202,7 @@ export const exchange: CheckDefinition[] = [
     id: 'exchange-verifier',
     title: 'If the client begins a login with a PKCE challenge, the exchange contains a valid verifier',
     rule: 'pkce-verifier',
-    why: 'Without the verifier, the portal refuses the exchange. A verifier has 43 to 128 letters, digits or characters of the set - . _ ~.',
+    why: 'Without the verifier, the portal refuses the exchange. A verifier consists of 43 to 128 characters: letters, digits, and the characters - . _ ~.',
     fix: 'Encode 32 random bytes in base64url. Store this string with the state of the login, and send it as code_verifier in the exchange.',
     async run(context) {
       const browser = context.browser()
@@ -464,8 +464,8 @@ export const exchange: CheckDefinition[] = [
 ]
 
 /**
- * Returns the texts of a request and its answer that scripts or extensions can read. Also returns the address of the
- * request, because the browser history contains this address. `where` names the place of each text.
+ * Returns the strings in a request and its answer that scripts or extensions can read. Also returns the address of the
+ * request, because the browser history contains this address. `where` names the place of each string.
  */
 function placesOf({ request, response }: HttpExchange): [where: string, text: string][] {
   if (!('status' in response)) return [['The address of a page', request.url]]

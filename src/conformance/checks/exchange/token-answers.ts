@@ -519,7 +519,11 @@ export const tokenAnswers: CheckDefinition[] = [
   ...(
     [
       ['expired', 'the access token has expired', 'The client knows from expires_in when the token expires.'],
-      ['refused', 'the API refuses the access token with 401', 'The portal can end an access token early.'],
+      [
+        'refused',
+        'the API refuses the access token with 401',
+        'The portal can make an access token invalid before it expires.',
+      ],
     ] as const
   ).map(
     ([id, what, why]): CheckDefinition => ({
@@ -576,7 +580,7 @@ export const tokenAnswers: CheckDefinition[] = [
         for (const { cookie, exchange } of cookiesOf(page.trail))
           expect(
             cookie.name.length + cookie.value.length <= 4096,
-            `The cookie ${cookie.name} has ${cookie.name.length + cookie.value.length} bytes.`,
+            `The cookie ${cookie.name} is ${cookie.name.length + cookie.value.length} bytes long.`,
             exchange,
           )
         expect(!isBareFailure(page), 'The answer is the default error page of a server.', page)

@@ -109,9 +109,9 @@ export const failedLogins: CheckDefinition[] = [
   {
     id: 'log-changed-application',
     title:
-      'When a visitor changes or removes an application, the client prints neither the typed texts nor the name of the application',
+      'When a visitor changes or removes an application, the client prints neither the typed text nor the name of the application',
     rule: 'LG-06',
-    why: 'Forms contain personal texts. Many people can read a log, and logs are kept for a long time.',
+    why: 'Forms contain personal data. Many people can read a log, and logs are kept for a long time.',
     fix: 'Log the path and the status of a request that sends a form. Name an application only by its id.',
     needs: ['process', 'page'],
     async run(context) {

@@ -1,4 +1,4 @@
-// Checks what the client prints. The output must contain no secrets and no personal texts.
+// Checks what the client prints. The output must contain neither secrets nor personal data.
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import type { Browser } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable, passNotApplicable, Undecided } from '../../check.ts'
@@ -317,9 +317,9 @@ export const log: CheckDefinition[] = [
   },
   {
     id: 'log-forms',
-    title: 'The client does not print the texts that a visitor types into a form',
+    title: 'The client does not print the text that a visitor types into a form',
     rule: 'LG-06',
-    why: 'Forms contain personal texts. Many people can read a log, and logs are kept for a long time.',
+    why: 'Forms contain personal data. Many people can read a log, and logs are kept for a long time.',
     fix: 'Log only the path and the status of a request that sends a form, never its body.',
     needs: ['process', 'create'],
     async run(context) {
@@ -331,9 +331,9 @@ export const log: CheckDefinition[] = [
   },
   {
     id: 'log-refused-form',
-    title: 'The client does not print the texts of a form, even if the client or the API refuses the form',
+    title: 'The client does not print the text of a form, even if the client or the API refuses the form',
     rule: 'LG-06',
-    why: 'Forms contain personal texts, and many programs print a form when they refuse it.',
+    why: 'Forms contain personal data, and many programs print a form when they refuse it.',
     fix: 'Log the name of the wrong field, and not its value.',
     needs: ['process', 'page', 'create'],
     async run(context) {
@@ -358,7 +358,7 @@ export const log: CheckDefinition[] = [
     title:
       'When the API sends an application, the client does not print the name or the description of the application',
     rule: 'LG-06',
-    why: 'Other people typed these texts. A log is copied to other systems and kept for a long time.',
+    why: 'Other people typed this text. A log is copied to other systems and kept for a long time.',
     fix: 'Log the status of an API answer, but no part of its body.',
     needs: ['process', 'page'],
     async run(context) {

@@ -85,8 +85,8 @@ async function startUnder(
 }
 
 /**
- * Ends the check if the client did not ask for the document while the fault was waiting. The check then cannot know how
- * the client handles the fault.
+ * Ends the check if the client did not ask for the document while the fault was in effect. The check then cannot know
+ * how the client handles the fault.
  */
 async function expectMet(context: CheckContext, isMet: () => boolean): Promise<void> {
   await context.platform.settle()
@@ -134,8 +134,8 @@ async function usesAnyway(context: CheckContext, uses: (context: CheckContext) =
 }
 
 /**
- * Fails because the client has used PKCE because of `what`. But if the client also uses PKCE when there is no document,
- * the check does not apply.
+ * Fails with the message that the client uses PKCE because of `what`. But if the client also uses PKCE when there is no
+ * document, the check does not apply.
  */
 async function failUnlessUsedAnyway(context: CheckContext, what: string): Promise<void> {
   if (await usesAnyway(context, usesPkce))
@@ -680,7 +680,7 @@ const definitions: CheckDefinition[] = [
       })
       if (!isUsedOtherwise) throw new NotApplicable('the client does not use PKCE')
       fail(
-        `With the methods ${methods.join(', ')}, the login has ${url.searchParams.has('code_challenge') ? 'another method' : 'no PKCE'}.`,
+        `When the metadata lists the methods ${methods.join(', ')}, the login should use S256, but it uses ${url.searchParams.has('code_challenge') ? 'another method' : 'no PKCE'}.`,
         page,
       )
     },

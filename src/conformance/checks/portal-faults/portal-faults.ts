@@ -243,7 +243,7 @@ export const portalFaults: CheckDefinition[] = [
     id: 'exchange-endless-body-left',
     title: 'The client closes the connection if the answer to the exchange grows too large',
     rule: 'bounded-answers',
-    why: 'A token response has a few kilobytes. Without a limit, one very long answer can fill the memory before the deadline passes.',
+    why: 'A token response is a few kilobytes long. Without a limit, one very long answer can fill the memory before the deadline passes.',
     fix: 'Count the bytes of the body while you read it, and stop at about 64 KiB.',
     longestMs: 90_000,
     async run(context) {
@@ -369,7 +369,7 @@ export const portalFaults: CheckDefinition[] = [
   },
   {
     id: 'exchange-error-escaped',
-    title: 'If the portal refuses the exchange with an error text that contains markup, the page escapes the markup',
+    title: 'If the portal refuses the exchange with an error message that contains markup, the page escapes the markup',
     rule: 'oauth-sanitize',
     why: 'If a page does not escape text from another server, a script in the text can run.',
     fix: 'Show your own words, or escape the text.',
@@ -380,9 +380,9 @@ export const portalFaults: CheckDefinition[] = [
   },
   {
     id: 'exchange-error-own-words',
-    title: 'If the portal refuses the exchange with an error text, the page does not show this text',
+    title: 'If the portal refuses the exchange with an error message, the page does not show this message',
     rule: 'generic-errors',
-    why: 'An error text is for developers, and may contain details that help an attacker.',
+    why: 'Error text is meant for developers, and may contain details that help an attacker.',
     fix: 'Log the error code. Show your own sentence and a link to a new login.',
     async run(context) {
       const mark = 'words_of_the_portal_4711'

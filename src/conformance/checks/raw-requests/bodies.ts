@@ -42,7 +42,7 @@ function oddForms(context: CheckContext): Odd[] {
   ]
   return formPaths(context).flatMap(path =>
     contents.map(([type, body]) => ({
-      what: `POST ${path} with ${JSON.stringify(body.length > 40 ? `${body.slice(0, 40)}…` : body)} as ${type ?? 'no type'}`,
+      what: `POST ${path} with ${JSON.stringify(body.length > 40 ? `${body.slice(0, 40)}…` : body)} ${type ? `as ${type}` : 'without a content type'}`,
       head: post(context, path, { 'content-type': type as string }, body),
     })),
   )

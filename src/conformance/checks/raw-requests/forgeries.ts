@@ -115,7 +115,7 @@ export const forgeries: CheckDefinition[] = [
     id: 'raw-logout-without-origin',
     title: 'If a POST has neither Origin nor Sec-Fetch-Site, the client does not sign anyone out',
     rule: 'post-from-nowhere',
-    why: "If another site sends a form, very old browsers add neither of these headers. If the client accepts such a form, any website can send forms on the visitor's behalf.",
+    why: "When another site sends a form, very old browsers add neither of these headers. If the client accepts a form without them, any website can send forms on the visitor's behalf.",
     fix: "Refuse a POST that has neither Sec-Fetch-Site nor Origin, unless it contains a token that only the client's own page contains.",
     needs: ['page', 'logout'],
     async run(context) {
@@ -132,7 +132,7 @@ export const forgeries: CheckDefinition[] = [
     id: 'raw-create-without-origin',
     title: 'If a POST has neither Origin nor Sec-Fetch-Site, the client does not create an application',
     rule: 'post-from-nowhere',
-    why: "If another site sends a form, very old browsers add neither of these headers. If the client accepts such a form, any website can send forms on the visitor's behalf.",
+    why: "When another site sends a form, very old browsers add neither of these headers. If the client accepts a form without them, any website can send forms on the visitor's behalf.",
     fix: "Refuse a POST that has neither Sec-Fetch-Site nor Origin, unless it contains a token that only the client's own page contains.",
     needs: ['page', 'create'],
     async run(context) {

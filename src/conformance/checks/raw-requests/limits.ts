@@ -13,7 +13,7 @@ import { expectStillThere, type Odd, requestText } from '../../steps/raw.ts'
 
 const formType = 'application/x-www-form-urlencoded'
 
-/** The size of the long form, in bytes. A normal form about an application has less than 10 KB. */
+/** The size of the long form, in bytes. A normal form about an application is smaller than 10 KB. */
 const tooLongForm = 500_000
 
 /** The size of the long headers, in bytes. Common servers accept up to 1 MB of headers by default. */

@@ -75,7 +75,7 @@ async function signedInRequests(context: CheckContext): Promise<Odd[]> {
         const own = { origin: settings.client, 'sec-fetch-site': 'same-origin', 'content-type': type }
         const headers = { ...own, cookie: cookieHeader(context, browser, path) }
         return {
-          what: `POST ${shown(path)} with a session, with form ${at + 1}: ${JSON.stringify(body.slice(0, 50))} as ${type ?? 'no type'}`,
+          what: `POST ${shown(path)} with a session, with form ${at + 1}: ${JSON.stringify(body.slice(0, 50))} ${type ? `as ${type}` : 'without a content type'}`,
           head: requestText(context, 'POST', path, { headers, body }),
         }
       }),

@@ -21,7 +21,7 @@ import {
 } from '../../steps/real-browser.ts'
 
 const strictCookie =
-  'Answer the callback with status 200 and a page with a meta refresh. Browsers do not send SameSite=Strict cookies after redirects that began at another site. If the callback answers with a redirect, the next page has no session.'
+  'Answer the callback with status 200 and a page with a meta refresh. Browsers do not send SameSite=Strict cookies after redirects that began on another site. If the callback answers with a redirect, the next page has no session.'
 
 /**
  * Fills in the form for a new application, and sends it with its button. Returns how many applications the API created.

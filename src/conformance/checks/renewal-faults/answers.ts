@@ -66,7 +66,7 @@ export const answers: CheckDefinition[] = [
         const { browser, page, steps, renewal } = await renewUnder(context, fault, options, 1)
         if (renewal.response.status !== 200 || !renewal.fault)
           throw new Undecided('The portal did not send the ordered answer to the renewal.')
-        expectServed(page, `The page is answered with ${describePage(page)}.`)
+        expectServed(page, `The request for the page was answered with ${describePage(page)}.`)
         expect(steps.some(isCall), `The visit with the renewal ended with ${describePage(page)}.`, page, ...steps)
         const next = await visitPage(context, browser)
         expect(

@@ -237,7 +237,11 @@ const notRepeated: CheckDefinition[] = [
     },
     ['refresh-429', { retryAfter: 3600 }, 20],
     ({ renewals }) =>
-      expect(renewals.length <= 2, `One visit sent ${renewals.length} renewals.`, ...renewals.slice(0, 3)),
+      expect(
+        renewals.length <= 2,
+        `During one visit, the client sent ${renewals.length} renewals.`,
+        ...renewals.slice(0, 3),
+      ),
   ),
   ...['reset-after', '503-after'].map(fault =>
     under(
@@ -250,7 +254,11 @@ const notRepeated: CheckDefinition[] = [
       },
       [`refresh-${fault}`],
       ({ renewals }) =>
-        expect(renewals.length === 1, `One visit sent ${renewals.length} renewals.`, ...renewals.slice(0, 3)),
+        expect(
+          renewals.length === 1,
+          `During one visit, the client sent ${renewals.length} renewals.`,
+          ...renewals.slice(0, 3),
+        ),
     ),
   ),
   under(
@@ -264,7 +272,11 @@ const notRepeated: CheckDefinition[] = [
     },
     ['refresh-503', { retryAfter: 3600 }],
     ({ renewals }) =>
-      expect(renewals.length <= 2, `One visit sent ${renewals.length} renewals.`, ...renewals.slice(0, 3)),
+      expect(
+        renewals.length <= 2,
+        `During one visit, the client sent ${renewals.length} renewals.`,
+        ...renewals.slice(0, 3),
+      ),
   ),
 ]
 
@@ -273,7 +285,7 @@ const sizes: CheckDefinition[] = [
     id: 'refresh-endless-body-left',
     title: 'The client closes the connection if the answer to a renewal grows too large',
     rule: 'bounded-answers',
-    why: 'A token response has a few kilobytes. Without a limit, one very long answer can fill the memory before the deadline passes.',
+    why: 'A token response is a few kilobytes long. Without a limit, one very long answer can fill the memory before the deadline passes.',
     fix: 'Count the bytes of the body while you read it, and stop at about 64 KiB.',
     needs,
     longestMs: 90_000,
@@ -322,7 +334,7 @@ const sizes: CheckDefinition[] = [
         for (const { cookie, exchange } of cookiesOf(page.trail))
           expect(
             cookie.name.length + cookie.value.length <= 4096,
-            `The cookie ${cookie.name} has ${cookie.name.length + cookie.value.length} bytes.`,
+            `The cookie ${cookie.name} is ${cookie.name.length + cookie.value.length} bytes long.`,
             exchange,
           )
         if (page.status >= 400 || asksToSignIn(context, page)) return
@@ -367,7 +379,11 @@ const oddLifetimes: CheckDefinition[] = lifetimes.map(([fault, what, options]) =
     async ({ page, browser, renewals }, context) => {
       expect(page.error === undefined, `The browser got no page: ${page.error}.`, page)
       expect(page.status !== 500, 'The answer has status 500.', page)
-      expect(renewals.length <= 2, `One visit sent ${renewals.length} renewals.`, ...renewals.slice(0, 3))
+      expect(
+        renewals.length <= 2,
+        `During one visit, the client sent ${renewals.length} renewals.`,
+        ...renewals.slice(0, 3),
+      )
       for (const { cookie, exchange } of cookiesOf(page.trail)) {
         const wrong = wrongAgeOf(cookie)
         expect(wrong === undefined, `The cookie ${cookie.name} ${wrong}.`, exchange)
@@ -473,7 +489,7 @@ async function expectDropped(context: CheckContext, { browser, person, page }: R
   )
   expect(
     renewals.length <= 1,
-    `Two visits sent the refused refresh token ${renewals.length} times.`,
+    `During two visits, the client sent the refused refresh token ${renewals.length} times.`,
     ...renewals.slice(0, 3),
   )
   await context.signIn(browser, { person })
@@ -517,7 +533,7 @@ const refusals: CheckDefinition[] = [
   under(
     {
       id: 'refresh-error-escaped',
-      title: 'If the portal refuses a renewal with an error text that contains markup, the page escapes the markup',
+      title: 'If the portal refuses a renewal with an error message that contains markup, the page escapes the markup',
       rule: 'PG-07',
       why: 'If a page does not escape text from another server, a script in the text can run.',
       fix: 'Show your own words, or escape the text.',
@@ -531,7 +547,7 @@ const refusals: CheckDefinition[] = [
       id: 'refresh-error-own-words',
       title: 'After a failed renewal, the page does not show the error text of the portal',
       rule: 'generic-errors',
-      why: 'An error text is for developers, and may contain details that help an attacker.',
+      why: 'Error text is meant for developers, and may contain details that help an attacker.',
       fix: 'Log the error code. Show your own sentence and a link to a new login.',
     },
     ['refresh-400', { error: 'words_of_the_portal_4711' }],

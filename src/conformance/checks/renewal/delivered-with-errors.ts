@@ -21,7 +21,7 @@ import { expectNewToken, expectStored, renewAtEach, renewedThenRefused } from '.
 const needs: CheckDefinition['needs'] = ['page']
 
 const why =
-  'For an error, many frameworks answer with a new page, without the cookies that the code has already set. If the client then loses the new refresh token, it sends the old refresh token again. The portal then revokes all tokens, and the session ends.'
+  'If an error occurs, many frameworks answer with a new page, without the cookies that the code has already set. If the client then loses the new refresh token, it sends the old refresh token again. The portal then revokes all tokens, and the session ends.'
 const fix =
   'After every renewal, set the new cookies in the answer to the browser, whatever the status of this answer is. For example, set them in a hook that runs for every answer.'
 
@@ -66,7 +66,7 @@ export const deliveredWithErrors: CheckDefinition[] = [
     async run(context) {
       const browsers = []
       for (const fault of ['list-429', 'list-503']) {
-        // The sessions belong to two people, because expiredSession ends all access tokens of a person.
+        // The sessions belong to two people, because expiredSession makes all access tokens of a person invalid.
         const person = await context.otherPerson()
         browsers.push(await renewedThenRefused(context, () => expiredSession(context, person), fault))
         await context.dropFaults()
@@ -95,7 +95,8 @@ export const deliveredWithErrors: CheckDefinition[] = [
       await context.platform.endAccessTokens(person)
       let judged = 0
       for (const { open, fault, state } of forms) {
-        // The fault does not affect the first call: the API answers this call with 401, because the token has ended.
+        // The fault does not affect the first call: the API answers this call with 401, because the token is no longer
+        // valid.
         await context.order(fault, { times: 'always', state })
         const { steps } = await context.during(() =>
           open.browser.submit(open.page, open.form, open.values, noRedirects),
@@ -113,7 +114,7 @@ export const deliveredWithErrors: CheckDefinition[] = [
   {
     id: 'refresh-delivered-with-overtaken-form',
     title:
-      'If the client renews the session for the form for changes, and somebody else has changed the application, the client stores the new tokens',
+      'If the client renews the session for the edit form, and somebody else has changed the application, the client stores the new tokens',
     rule: 'RF-09',
     why,
     fix,

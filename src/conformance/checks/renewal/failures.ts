@@ -30,8 +30,8 @@ async function renewWithoutAnswer(context: CheckContext) {
 }
 
 /**
- * Faults that make a renewal fail, but do not permanently refuse the refresh token. The client must not repeat the
- * renewal, and must keep the session.
+ * Faults that make a renewal fail, although the portal does not permanently refuse the refresh token. The client must
+ * not repeat the renewal, and must keep the session.
  */
 const forNow: [fault: string, options?: Record<string, unknown>][] = [
   ['refresh-reset'],
@@ -168,7 +168,7 @@ export const failures: CheckDefinition[] = [
       for (const { said, page, renewals } of await visitUnderAll(context))
         expect(
           renewals.length <= page.trail.length,
-          `With ${said}, one visit sent ${renewals.length} renewals.`,
+          `With ${said}, the client sent ${renewals.length} renewals during one visit.`,
           ...renewals.slice(0, 3),
         )
     },
@@ -196,7 +196,7 @@ export const failures: CheckDefinition[] = [
       const renewals = context.arrived('refresh')
       expect(
         renewals.length <= 1,
-        `Two visits sent the refused refresh token ${renewals.length} times.`,
+        `During two visits, the client sent the refused refresh token ${renewals.length} times.`,
         ...renewals.slice(0, 3),
       )
     },

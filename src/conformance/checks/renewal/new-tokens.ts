@@ -35,7 +35,8 @@ const withoutToken: [id: string, fault: string, what: string][] = [
 ]
 
 /**
- * Makes the client renew once under the fault, and ends the new access token. Returns what happens at the next visit.
+ * Makes the client renew once under the fault, and makes the new access token invalid. Returns what happens at the next
+ * visit.
  */
 async function renewTwice(context: CheckContext, fault?: string) {
   const { browser, person } = await context.signedIn()
@@ -107,7 +108,7 @@ export const newTokens: CheckDefinition[] = [
     id: 'refresh-delivered-after-401',
     title: 'If the client renews because the API refused the access token, the client stores the new tokens',
     rule: 'RF-09',
-    why: 'The portal can end an access token before it expires. If the client then loses the new tokens, the next page sends the old refresh token. The portal then revokes all tokens, and the session ends.',
+    why: 'The portal can make an access token invalid before it expires. If the client then loses the new tokens, the next page sends the old refresh token. The portal then revokes all tokens, and the session ends.',
     fix: 'After every renewal, set the new cookies in the answer to the browser, even if a 401 answer from the API caused the renewal.',
     needs,
     async run(context) {
@@ -149,7 +150,7 @@ export const newTokens: CheckDefinition[] = [
         second && fieldsOf(second).refresh_token === brought,
         second
           ? 'The next renewal sent an older refresh token, although the renewal for the form had returned a new one.'
-          : `After the access token from this renewal had ended, the client made no second renewal, and answered with ${visit.page.stoppedAt ? 'a redirect to the portal' : describePage(visit.page)}.`,
+          : `After the access token from this renewal had become invalid, the client made no second renewal, and answered with ${visit.page.stoppedAt ? 'a redirect to the portal' : describePage(visit.page)}.`,
         renewal,
         ...(second ? [second] : [visit.page]),
       )
@@ -456,7 +457,7 @@ export async function renewedThenRefused(
   throw new NotApplicable('no page renews and then asks for the list')
 }
 
-/** Signs in, and ends the access token at the API before it expires. */
+/** Signs in, and makes the access token invalid before it expires. */
 async function refusedSession(context: CheckContext): Promise<{ browser: Browser }> {
   const { browser, person } = await context.signedIn()
   await context.platform.endAccessTokens(person)
@@ -495,7 +496,7 @@ async function expectFixedEnd(
   for (const { one, earlier } of late)
     if (await isSession(context, browser, one.name))
       fail(
-        `The cookie ${one.name} ends about ${Math.round((one.from - earlier.to) / 1000)} seconds later than before the renewal.`,
+        `The cookie ${one.name} expires about ${Math.round((one.from - earlier.to) / 1000)} seconds later than before the renewal.`,
         ...visit.page.trail.slice(-2),
       )
   if (pairs.length === 0)

@@ -40,7 +40,7 @@ export const parallel: CheckDefinition[] = [
     id: 'refresh-parallel-after-401',
     title: 'If five tabs load at once and the API refuses their access token, every tab shows the visitor as signed in',
     rule: 'RF-02',
-    why: 'The portal can end an access token before it expires. If the browser then sends several requests at once, each of them needs a renewal, and all have the same refresh token.',
+    why: 'The portal can make an access token invalid before it expires. If the browser then sends several requests at once, each of them needs a renewal, and all have the same refresh token.',
     fix: 'Let all requests with the same refresh token share one renewal and its answer, whatever caused the renewal.',
     needs,
     async run(context) {

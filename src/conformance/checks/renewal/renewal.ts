@@ -112,8 +112,12 @@ export const renewal: CheckDefinition[] = [
       const { page, steps } = await visitPage(context, browser)
       renewalIn(context, { page, steps })
       const renewals = steps.filter(isRenewal)
-      expect(renewals.length <= 2, `One page made ${renewals.length} renewals.`, ...renewals.slice(0, 4))
-      expectServed(page, `The page is answered with ${describePage(page)}.`)
+      expect(
+        renewals.length <= 2,
+        `For one page, the client made ${renewals.length} renewals.`,
+        ...renewals.slice(0, 4),
+      )
+      expectServed(page, `The request for the page was answered with ${describePage(page)}.`)
     },
   },
   {
@@ -138,7 +142,7 @@ export const renewal: CheckDefinition[] = [
         const renewals = context.arrived('refresh').slice(known)
         expect(
           renewals.length < visits,
-          `expires_in was ${value}, and ${visits} visits within a few seconds made ${renewals.length} renewals.`,
+          `expires_in was ${value}, and during ${visits} visits within a few seconds, the client made ${renewals.length} renewals.`,
           ...renewals.slice(0, 4),
         )
       }

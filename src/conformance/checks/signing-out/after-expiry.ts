@@ -12,7 +12,7 @@ import { tokensOf } from '../../tokens.ts'
 const needs: CheckDefinition['needs'] = ['logout', 'page']
 
 /**
- * Signs out after the access token has expired, with the form of a page that was opened before. The faults in `faults`
+ * After the access token has expired, signs out with the form on a page that was opened earlier. The faults in `faults`
  * apply during the sign-out. If there are no faults and the client refuses the sign-out, `judgeRefusal` can first judge
  * the refusal, and then the check ends. `expiredTokens`: the access tokens that had expired before the sign-out.
  */

@@ -1,4 +1,5 @@
-// Checks on signing out in one tab while a page in another tab renews the session, or waits for the API after that.
+// Checks on signing out in one tab while a page in another tab renews the session, or has renewed it and waits for the
+// API.
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import type { Browser, Page } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
@@ -35,7 +36,7 @@ interface SignedOut {
   renewal: LabStep
 }
 
-/** Signs in, opens the form that signs out, and lets only the API refuse the access token. */
+/** Signs in, opens the sign-out form, and lets only the API refuse the access token. */
 async function openRefused(context: CheckContext): Promise<OpenSignOut> {
   const { browser, person, page } = await context.signedIn()
   const send = await openSignOut(context, browser, page)

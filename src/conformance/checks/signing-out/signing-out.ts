@@ -236,7 +236,7 @@ export const signingOut: CheckDefinition[] = [
     id: 'logout-replay',
     title: 'After a visitor has signed out, nobody can use a copy of the session cookies',
     rule: 'session-ended-for-all',
-    why: 'Otherwise, an attacker who has a copy of the cookies stays signed in. If the client revokes the refresh token, the portal also ends the access tokens.',
+    why: 'Otherwise, an attacker who has a copy of the cookies stays signed in. If the client revokes the refresh token, the access tokens also become invalid.',
     fix: 'End the session on the server, or revoke its refresh token at the portal.',
     needs,
     async run(context) {

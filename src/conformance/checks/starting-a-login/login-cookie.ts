@@ -74,7 +74,7 @@ const rows: {
 ]
 
 /**
- * The shortest useful lifetime of a login cookie, in seconds. A visitor needs about this time to read a page, type a
+ * The shortest useful lifetime of a login cookie, in seconds. A visitor needs about this long to read a page, type a
  * password and press a button.
  */
 const shortestLogin = 120

@@ -301,12 +301,12 @@ export const startingALogin: CheckDefinition[] = [
       )
       // `startLogin` fails and shows the answer from the login path.
       if (begun < 50) await context.startLogin(browser)
-      // Many clients have separate code for a login that begins at a page.
+      // Many clients have separate code for a login that starts from a page.
       const visitor = context.browser()
       for (let count = 0; page && count < 30; count++)
         if ((await context.visitUntilPortal(visitor, page)).stoppedAt === undefined) return
       const others = loginCookiesOf(context, visitor).count
-      expect(others <= 25, `After 30 logins have begun at the page ${page}, the browser has ${others} cookies.`)
+      expect(others <= 25, `After 30 logins have started from the page ${page}, the browser has ${others} cookies.`)
     },
   },
   {

@@ -48,8 +48,8 @@ const otherOutsiders: Record<string, string>[] = [
 ]
 
 /**
- * Begins a login with the headers. Fails if redirect_uri or cancel_url in the redirect to the portal differs from a
- * login without the headers. The client may also refuse the request.
+ * Begins a login with the headers. Fails if redirect_uri or cancel_url in the redirect to the portal differs from its
+ * value in a login without the headers. The client may also refuse the request.
  */
 async function expectSameAddresses(context: CheckContext, headers: Record<string, string>): Promise<void> {
   const plain = (await context.startLogin(context.browser())).url
@@ -94,7 +94,7 @@ export const stateAndVerifier: CheckDefinition[] = [
       const states = [...(await statesOf(context, 12)), ...(await statesOf(context, 12, browser))]
       expect(
         new Set(states).size === states.length,
-        `The number of different states in ${states.length} logins was only ${new Set(states).size}.`,
+        `${states.length} logins had only ${new Set(states).size} different states.`,
       )
     },
   },
@@ -139,14 +139,14 @@ export const stateAndVerifier: CheckDefinition[] = [
     title: 'Nobody can guess the state',
     rule: 'CL-02',
     why: 'An attacker who guesses the state can finish the login of a visitor. A state must have 128 random bits.',
-    fix: 'Use at least 16 bytes from a cryptographic random generator, in base64url.',
+    fix: 'Use at least 16 bytes from a cryptographically secure random number generator, in base64url.',
     async run(context) {
       const states = await statesOf(context, 24)
       const bits = changingBitsOf(states)
       // A UUID passes, because changingBitsOf estimates 120 bits for it. The check state-128-bits reports a UUID.
       expect(
         bits >= 112,
-        `The states have ${states[0]!.length} characters, and only about ${Math.floor(bits)} bits differ between logins.`,
+        `The states are ${states[0]!.length} characters long, and only about ${Math.floor(bits)} bits differ between logins.`,
       )
     },
   },
@@ -155,17 +155,17 @@ export const stateAndVerifier: CheckDefinition[] = [
     title: 'The state has at least 128 random bits',
     rule: 'state-128-bits',
     why: 'With 128 random bits, nobody can guess a state, even with very many attempts. A UUID has only 122 random bits.',
-    fix: 'Do not use a UUID. Use at least 16 bytes from a cryptographic random generator.',
+    fix: 'Do not use a UUID. Use at least 16 bytes from a cryptographically secure random number generator.',
     async run(context) {
       const states = await statesOf(context, 24)
       const areUuids = states.every(isUuid)
-      // 16 bytes in base64url have 22 characters. The last character has only four values, so changingBitsOf does not
-      // count it, and estimates 126 bits.
+      // 16 bytes in base64url are 22 characters long. The last character has only four values, so changingBitsOf does
+      // not count it, and estimates 126 bits.
       expect(
         !areUuids && changingBitsOf(states) >= 124,
         areUuids
           ? 'The state is a UUID, which has 122 random bits.'
-          : `The states have ${states[0]!.length} characters, and only about ${Math.floor(changingBitsOf(states))} bits differ between logins.`,
+          : `The states are ${states[0]!.length} characters long, and only about ${Math.floor(changingBitsOf(states))} bits differ between logins.`,
       )
     },
   },
@@ -174,7 +174,7 @@ export const stateAndVerifier: CheckDefinition[] = [
     title: 'The state is not computed from the time, a counter, the client id or the address of the visitor',
     rule: 'CL-02',
     why: 'An attacker can compute such a state, even if the state is long.',
-    fix: 'Take the state only from a cryptographic random generator.',
+    fix: 'Take the state only from a cryptographically secure random number generator.',
     async run(context) {
       const starts: { browser: Browser; page: Page; state: string; before: number; after: number }[] = []
       for (let count = 0; count < 8; count++) {
@@ -182,8 +182,8 @@ export const stateAndVerifier: CheckDefinition[] = [
         const { state = '', page } = await context.startLogin(browser)
         starts.push({ browser, page, state, before, after: Date.now() })
       }
-      // Uses the fastest answer, because the check must then try only a few times at which the client could have
-      // created the state.
+      // Uses the fastest answer, because the check then has to try only a few points in time at which the client
+      // could have created the state.
       const [fastest] = starts.sort((one, other) => one.after - one.before - (other.after - other.before))
       const { browser, page, state, before, after } = fastest!
       const another = context.browser()
@@ -288,8 +288,8 @@ export const stateAndVerifier: CheckDefinition[] = [
     id: 'state-after-restart',
     title: 'After a restart, the client does not create a state that it has created before',
     rule: 'CL-02',
-    why: 'A random generator with a fixed seed creates the same states again after each restart.',
-    fix: 'Take the state from the cryptographic random generator of the system, and do not set a seed.',
+    why: 'A random number generator with a fixed seed creates the same states again after each restart.',
+    fix: "Take the state from the system's cryptographically secure random number generator, and do not set a seed.",
     needs: ['process'],
     isAlone: true,
     async run(context) {
@@ -306,7 +306,7 @@ export const stateAndVerifier: CheckDefinition[] = [
     title: 'Two instances never create the same state',
     rule: 'CL-02',
     why: 'With a counter or a fixed seed, two instances create the same states.',
-    fix: 'Take the state from the cryptographic random generator of the system.',
+    fix: "Take the state from the system's cryptographically secure random number generator.",
     needs: ['replica'],
     async run(context) {
       // One instance may already have begun more logins than the other, so the check also compares with all earlier
@@ -352,7 +352,7 @@ export const stateAndVerifier: CheckDefinition[] = [
     title: 'The PKCE challenge uses the method S256',
     rule: 'pkce-s256',
     why: 'With the method plain, the address of the portal contains the verifier itself.',
-    fix: 'Send code_challenge=BASE64URL(SHA256(verifier)), which has 43 characters, and code_challenge_method=S256.',
+    fix: 'Send code_challenge=BASE64URL(SHA256(verifier)), which is 43 characters long, and code_challenge_method=S256.',
     async run(context) {
       const { url } = await context.startLogin(context.browser())
       const challenge = url.searchParams.get('code_challenge')
@@ -363,7 +363,7 @@ export const stateAndVerifier: CheckDefinition[] = [
       )
       expect(
         /^[\w-]{43}$/.test(challenge),
-        `The challenge has ${challenge.length} characters, but a SHA-256 challenge has 43.`,
+        `The challenge is ${challenge.length} characters long, but a SHA-256 challenge has 43 characters.`,
       )
       for (const { way, start } of await startsOf(context)) {
         const { searchParams } = start.url
@@ -391,7 +391,7 @@ export const stateAndVerifier: CheckDefinition[] = [
       if (challenges.every(challenge => challenge === null)) throw new NotApplicable('the client does not use PKCE')
       expect(
         new Set(challenges).size === challenges.length,
-        `The number of different challenges in ${challenges.length} logins was only ${new Set(challenges).size}.`,
+        `${challenges.length} logins had only ${new Set(challenges).size} different challenges.`,
       )
       const ways = new Map<string, string>()
       for (const { way, start } of await startsOf(context)) {

@@ -111,7 +111,7 @@ const rows: Row[] = [
     id: 'run-own-redirects',
     title: 'During the whole run, the client never redirects to a site that a request names',
     rule: 'CL-25',
-    why: "With such a redirect, an attacker can make a link that begins at the client and ends at a copy of the client's pages.",
+    why: "With such a redirect, an attacker can make a link that leads first to the client, and then to a copy of the client's pages.",
     fix: 'Redirect only to fixed addresses, or to a path of the client that you have checked. Never redirect to an address from a header or a parameter of a request.',
     trait: 'away',
   },

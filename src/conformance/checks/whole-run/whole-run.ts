@@ -63,7 +63,7 @@ export const wholeRun: CheckDefinition[] = [
     title: 'During the whole run, no two logins have the same state',
     rule: 'state-per-login',
     why: 'If the client takes its states from a small set of values, states repeat after a few hundred logins, and an attacker can guess a state.',
-    fix: 'Create the state of each login from at least 16 bytes of the cryptographic random generator of the system.',
+    fix: "For the state of each login, use at least 16 bytes from the system's cryptographically secure random number generator.",
     isAlone: true,
     async run(context) {
       // Begins 200 logins, because the run may consist of few checks.
@@ -72,7 +72,7 @@ export const wholeRun: CheckDefinition[] = [
       const repeated = context.platform.begunStates.filter(state => known.size === known.add(state).size)
       expect(
         repeated.length === 0,
-        `The number of different states in ${context.platform.begunStates.length} logins was only ${known.size}.`,
+        `${context.platform.begunStates.length} logins had only ${known.size} different states.`,
       )
     },
   },
