@@ -16,7 +16,7 @@ FROM ${NODE_IMAGE} AS packages
 WORKDIR /app
 COPY package.json package-lock.json LICENSE* ./
 RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund
-# Deletes the tests, documents, type declarations and compiler caches of packages. Licences stay, even if they are
+# Deletes the tests, documents, type declarations and compiler caches of packages. License files stay, even if they are
 # Markdown files.
 RUN find ./node_modules -depth -regextype posix-extended \
       -regex '.*/node_modules/(@[^/]+/)?[^/]+/(\.git.*|(tests?|__tests__|docs?|examples?|bench|benchmarks?)(\.[cm]?js)?)' \
@@ -36,7 +36,7 @@ ENV HOST=0.0.0.0
 USER 1000:1000
 ENTRYPOINT ["node"]
 
-# --- The sandbox. The client needs no line from here to the line "--- The client".
+# --- The sandbox. The client does not need the lines from here to "--- The client".
 
 FROM packages AS sandbox-files
 COPY src/sandbox src/sandbox

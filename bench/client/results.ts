@@ -23,7 +23,7 @@ const allMeasures = Object.keys(measures) as Measure[]
 export class Results {
   readonly #samples = new Map<string, number[]>()
 
-  /** Adds one sample of each given measure. Add the rounds of all servers in the same order. */
+  /** Adds one sample of each given measurement. Add the rounds of all servers in the same order. */
   add(name: ServerName, measured: Partial<Record<Measure, number>>): void {
     for (const [measure, value] of Object.entries(measured)) {
       const key = `${name} ${measure}`
@@ -32,7 +32,7 @@ export class Results {
   }
 
   /**
-   * Returns one line for each measure. The line begins with the value of the bare server. For each other server, the
+   * Returns one line for each measurement. The line begins with the value of the bare server. For each other server, the
    * line contains the value of that server divided by the value of the bare server.
    */
   table(names: ServerName[]): string {

@@ -35,7 +35,7 @@ const measures = ['exchange', 'read'] as const
 
 const folder = await mkdtemp(join(tmpdir(), 'bench-sandbox-'))
 const servers: Record<string, Server> = {}
-/** One number for each round. The key names the server and the measure. */
+/** One number for each round. The key names the server and the measurement. */
 const samples = new Map<string, number[]>()
 
 try {

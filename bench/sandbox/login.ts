@@ -1,4 +1,4 @@
-// The data of the client and of the login that the bench uses at every measured server.
+// The data of the client and of the login that the bench uses with every measured server.
 import { createHash, randomBytes } from 'node:crypto'
 
 export const client = {

@@ -1,4 +1,4 @@
-// oidc-provider. With these settings, an exchange needs the same work as at our portal: a client secret, PKCE, a JWT
+// oidc-provider. With these settings, an exchange needs the same work as with our portal: a client secret, PKCE, a JWT
 // signed with ES256, and a refresh token. With the scope "openid" the JWT is an ID token, and the access token is
 // random. With "applications" the access token is a JWT.
 import { generateKeyPairSync } from 'node:crypto'
