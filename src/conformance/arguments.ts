@@ -17,6 +17,7 @@ The paths of the client. If the client lacks a feature, pass an empty path, such
   --create PATH        the page with the form that creates an application (/applications/new)
   --return-to NAME     the parameter of the login path that says which page to open after the login (returnTo)
   --replica URL        another instance of the client
+  --replica start      starts another instance with the command of --start and another PORT
 
 For a client whose pages need JavaScript
   --browser chromium   also runs the checks of the group real-browser in a real Chromium, with playwright-core;

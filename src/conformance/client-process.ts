@@ -51,13 +51,15 @@ const stopMs = 10_000
 /**
  * Starts the client, and rejects with its output if `waitForClient` resolves to false. `waitForClient`
  * resolves to true when the client answers, and to false if the client does not answer in time or has ended.
+ * `record`: where the output of the client is kept. Two instances can share a record.
  */
 export async function startClient(
   command: string,
   environment: Record<string, string | undefined>,
   waitForClient: (isRunning: () => boolean) => Promise<boolean>,
+  record = recordOutput(),
 ): Promise<ClientProcess> {
-  const { add, output, outputEnd, hasOutputSince } = recordOutput()
+  const { add, output, outputEnd, hasOutputSince } = record
   let child: ChildProcess
   /** The process that the suite itself is stopping. Its end does not count as unexpected. */
   let stopping: ChildProcess | undefined

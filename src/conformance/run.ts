@@ -1,6 +1,8 @@
 // Runs the suite: starts the platform and, with --start, the client, runs the checks, and stops both programs.
 import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
@@ -11,6 +13,7 @@ import { watchRestarts } from './client-restarts.ts'
 import { forwardTo } from './forward.ts'
 import { addressOf } from './http-address.ts'
 import { findObstacle } from './obstacle.ts'
+import { recordOutput } from './output-record.ts'
 import type { Platform } from './platform.ts'
 import { sendRaw } from './raw-request.ts'
 import type { Result } from './result.ts'
@@ -52,10 +55,11 @@ export interface RunningClient {
 /** `environment`: variables that the started client gets in addition to its settings. Throws CannotRun. */
 export async function run(
   checks: Check[],
-  settings: Settings,
+  given: Settings,
   environment: Record<string, string | undefined> = {},
   { onSettings, onWaiting, onResult, stop, nextRound }: RunOptions = {},
 ): Promise<Result[]> {
+  const settings = given.startsReplica ? { ...given, replica: await chooseAddress(given.client) } : given
   // Starts the browser first, because this step fails if Chromium or the package playwright-core is not installed.
   const chromium = settings.browser === undefined ? undefined : await startChromium(settings.browser, environment.PATH)
   // Imports the sandbox only now, because it loads slowly. With --help, --list or a wrong option, the command does not
@@ -74,6 +78,7 @@ export async function run(
   const compiled = mkdtempSync(join(tmpdir(), 'conformance-'))
   let forward: Awaited<ReturnType<typeof forwardTo>> | undefined
   let clientProcess: ClientProcess | undefined
+  let replicaProcess: ClientProcess | undefined
   const stopped = new Promise<never>((_, reject) =>
     stop?.addEventListener('abort', () => reject(new CannotRun(wasStopped))),
   )
@@ -88,17 +93,23 @@ export async function run(
     onSettings?.(values)
     const loginUrl = settings.client + settings.login
     const { ask, isAnswering, isAlive, whySilent } = askLoginPath(loginUrl)
-    let slowestFirstLoginMs = 0
-    const waitForClient = async (isRunning: () => boolean) => {
-      slowestFirstLoginMs = 0
+    /** Asks again and again, until the client answers, has ended or has taken too long. */
+    const untilAnswered = async (isAnswering: () => Promise<boolean>, isRunning: () => boolean) => {
       const end = performance.now() + settings.waitMs
       while (performance.now() < end && isRunning() && !stop?.aborted) {
-        const { status, durationMs } = await ask()
-        slowestFirstLoginMs = Math.max(slowestFirstLoginMs, durationMs)
-        if (status < notReady) return true
+        if (await isAnswering()) return true
         await wait(25)
       }
       return false
+    }
+    let slowestFirstLoginMs = 0
+    const waitForClient = (isRunning: () => boolean) => {
+      slowestFirstLoginMs = 0
+      return untilAnswered(async () => {
+        const { status, durationMs } = await ask()
+        slowestFirstLoginMs = Math.max(slowestFirstLoginMs, durationMs)
+        return status < notReady
+      }, isRunning)
     }
     if (settings.start) {
       if (await isAnswering())
@@ -107,11 +118,29 @@ export async function run(
         )
       // Without PYTHONUNBUFFERED, a program in Python writes to a pipe only after it has printed some kilobytes.
       const defaults = { NODE_COMPILE_CACHE: compiled, PYTHONUNBUFFERED: '1' }
-      const own = { ...defaults, ...environment, ...environmentOf(values, settings, environment) }
-      const started = await startClient(settings.start, own, waitForClient).catch((error: Error) => {
-        throw new CannotRun(stop?.aborted ? wasStopped : [whySilent(), error.message].filter(Boolean).join('\n'))
-      })
+      const forPort = makeEnvironment(values, settings, environment)
+      const environmentAt = (url: string) => ({ ...defaults, ...environment, ...forPort(addressOf(url).port) })
+      const record = recordOutput()
+      const started = await startClient(settings.start, environmentAt(settings.client), waitForClient, record).catch(
+        (error: Error) => {
+          throw new CannotRun(stop?.aborted ? wasStopped : [whySilent(), error.message].filter(Boolean).join('\n'))
+        },
+      )
       clientProcess = { ...started, slowestFirstLoginMs: () => slowestFirstLoginMs }
+      if (settings.startsReplica) {
+        const replica = settings.replica!
+        const atReplica = askLoginPath(replica + settings.login)
+        const waitForReplica = (isRunning: () => boolean) => untilAnswered(atReplica.isAnswering, isRunning)
+        replicaProcess = await startClient(settings.start, environmentAt(replica), waitForReplica, record).catch(
+          (error: Error) => {
+            throw new CannotRun(
+              stop?.aborted
+                ? wasStopped
+                : `The second instance of the client does not answer at ${replica}. With --replica start, the client must listen on the port in the environment variable PORT, or in another variable that --env NAME={PORT} names.\n${error.message}`,
+            )
+          },
+        )
+      }
     } else {
       onWaiting?.()
       if (!(await waitForClient(() => true)))
@@ -128,7 +157,9 @@ export async function run(
     }
     const client: RunningClient = {
       watchRestarts: watchRestarts(settings.client, isAnswering).begin,
-      restart: async () => clientProcess?.restart(),
+      restart: async () => {
+        await Promise.all([clientProcess?.restart(), replicaProcess?.restart()])
+      },
     }
     let results = await runRound(checks)
     for (let next = await nextRound?.(results, client); next; next = await nextRound?.(results, client)) {
@@ -138,7 +169,7 @@ export async function run(
     return results
   } finally {
     await chromium?.close()
-    await clientProcess?.stop()
+    await Promise.all([clientProcess?.stop(), replicaProcess?.stop()])
     await forward?.close()
     await platform.close()
     rmSync(compiled, { recursive: true, force: true })
@@ -225,21 +256,36 @@ function clientSettings(settings: Settings, platform: Platform): Record<string, 
 }
 
 /**
- * Returns the client's settings, under the names that the client of this project uses, and under the names in --env.
+ * Returns a function that returns the variables of an instance of the client. They are the client's settings, under the
+ * names that the client of this project uses, and under the names in --env. All instances get the same random values,
+ * so that they have the same keys.
  */
-function environmentOf(
+function makeEnvironment(
   values: Record<string, string>,
   { client, env }: Settings,
   environment: Record<string, string | undefined>,
-): Record<string, string> {
+): (port: number) => Record<string, string> {
   const random = () => randomBytes(32).toString('base64url')
-  const known: Record<string, string> = { ...values, PORT: String(addressOf(client).port) }
-  const fill = (text: string) =>
-    text.replace(/\{([A-Z_]+)\}/g, (whole, name: string) => (name === 'RANDOM' ? random() : (known[name] ?? whole)))
-  return {
-    ...known,
-    PUBLIC_URL: client,
-    COOKIE_KEYS: environment.COOKIE_KEYS || random(),
-    ...Object.fromEntries(env.map(([name, value]) => [name, fill(value)])),
+  const cookieKeys = environment.COOKIE_KEYS || random()
+  const withRandom = env.map(([name, value]) => [name, value.replaceAll('{RANDOM}', random)] as const)
+  return port => {
+    const known: Record<string, string> = { ...values, PORT: String(port) }
+    const fill = (text: string) => text.replace(/\{([A-Z_]+)\}/g, (whole, name: string) => known[name] ?? whole)
+    return {
+      ...known,
+      PUBLIC_URL: client,
+      COOKIE_KEYS: cookieKeys,
+      ...Object.fromEntries(withRandom.map(([name, value]) => [name, fill(value)])),
+    }
   }
+}
+
+/** Chooses an address for a second instance of the client: the same host, with a free port. */
+async function chooseAddress(client: string): Promise<string> {
+  const server = createServer().listen(0)
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return Object.assign(new URL(client), { port: String(port) }).origin
 }

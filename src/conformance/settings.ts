@@ -8,6 +8,8 @@ export interface Settings {
   /** The origins of the client under test, and of its second instance. */
   client: string
   replica: string | undefined
+  /** True if the suite starts the second instance itself. The run then chooses the address of this instance. */
+  startsReplica: boolean
   /** The `host:port` where the suite reaches the client, if it differs from the client's address. */
   clientAt: string | undefined
   start: string | undefined
@@ -65,6 +67,7 @@ export interface Settings {
 export function readSettings(args: string[], environment: Record<string, string | undefined> = {}): Settings {
   const problems: string[] = []
   const values = readArguments(args)
+  const startsReplica = values.replica === 'start'
   const origin = (name: 'client' | 'replica' | 'portal-url' | 'api-url') => {
     const text = (values[name] as string | undefined)?.replace(/\/$/, '')
     if (text === undefined) return undefined
@@ -88,7 +91,8 @@ export function readSettings(args: string[], environment: Record<string, string 
   if (clientId && !/^[\w-]{1,64}$/.test(clientId)) problems.push('CLIENT_ID must be 1 to 64 letters, digits, - or _')
   const settings: Settings = {
     client: origin('client')!,
-    replica: origin('replica'),
+    replica: startsReplica ? undefined : origin('replica'),
+    startsReplica,
     clientAt: values['client-at'],
     start: values.start,
     env: (values.env ?? []).map(text => readVariable(text, problems)),
@@ -121,6 +125,8 @@ export function readSettings(args: string[], environment: Record<string, string 
     clientSecret: clientSecret ? new Secret(clientSecret) : undefined,
     repeat: argumentsToRepeat(args),
   }
+  if (startsReplica && (!settings.start || settings.clientAt))
+    problems.push('--replica start needs --start, and does not work with --client-at')
   if (settings.clientAt && !/^[\w.-]+:\d{1,5}$/.test(settings.clientAt))
     problems.push('--client-at must be a host and a port, such as host.docker.internal:3000')
   if (settings.browser !== undefined && settings.browser !== 'chromium' && !/[/\\]/.test(settings.browser))
@@ -136,7 +142,7 @@ export function whyMissing(settings: Settings, need: Need): string | undefined {
     logout: [settings.logout, 'no way to sign out was named (--logout)'],
     create: [settings.create, 'no page that creates an application was named (--create)'],
     returnTo: [settings.returnTo, 'no parameter for the page after the login was named (--return-to)'],
-    replica: [settings.replica, 'no other instance was named (--replica)'],
+    replica: [settings.replica, 'no other instance was named (--replica URL) or started (--replica start)'],
     browser: [settings.browser, 'no real browser was named (--browser chromium)'],
     process: [settings.start, 'the client was not started by this command (--start)'],
     https: [settings.client.startsWith('https:'), 'the client does not use https'],

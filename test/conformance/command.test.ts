@@ -34,14 +34,15 @@ function conformance(args: string[], more: Record<string, string> = {}): Promise
   })
 }
 
+/** In a starter without the applications product, /home is the page that calls the API. */
+const pages = existsSync('src/client/applications') ? [] : ['--page', '/home', '--create', '']
+
 t.test('the client of this project passes: no MUST and no SHOULD fails', async t => {
   const folder = t.testdir()
   const client = `http://localhost:${await findFreePort()}`
   const reports = ['json', 'junit', 'html'].flatMap(kind => [`--${kind}`, join(folder, kind)])
-  // In a starter without the applications product, /home is the page that calls the API.
-  const has = existsSync('src/client/applications') ? [] : ['--page', '/home', '--create', '']
   const run = await conformance([
-    ...has,
+    ...pages,
     '--client',
     client,
     '--start',
@@ -83,6 +84,35 @@ async function judge(t: Test, source: string, ...args: string[]): Promise<Run> {
   const client = `http://localhost:${await findFreePort()}`
   return conformance(['--client', client, '--start', `exec "${process.execPath}" "${file}"`, ...args])
 }
+
+t.test('with --replica start, the suite starts a second instance with the same keys and another port', async t => {
+  const judgeTwo = async (variable = '') => {
+    const client = `http://localhost:${await findFreePort()}`
+    const start = `${variable} exec "${process.execPath}" src/client/main.ts`
+    const only = '^(login-works|replica-login|replica-session)$'
+    return conformance([...pages, '--client', client, '--replica', 'start', '--start', start, '--only', only])
+  }
+  const run = await judgeTwo()
+  t.equal(run.lastLine, '3 passed, 0 failed, 0 warned, 0 not applicable, 0 undecided', run.output + run.errors)
+
+  // The key depends on the port, so each instance has another key.
+  const failed = await judgeTwo('COOKIE_KEYS=$(printf "%043d" "$PORT")')
+  t.equal(failed.code, 1, failed.output + failed.errors)
+  for (const id of ['replica-login', 'replica-session']) t.match(failed.output, `FAILED ${id} (MUST)`)
+  t.match(failed.lastLine, /^1 passed, 2 failed/)
+})
+
+t.test('with --replica start, a client that does not use the variable PORT gets an error that says so', async t => {
+  const port = await findFreePort()
+  const file = join(t.testdir({ 'client.mjs': startsLogins('{}') }), 'client.mjs')
+  const client = `http://localhost:${port}`
+  const start = `exec env PORT=${port} "${process.execPath}" "${file}"`
+  const run = await conformance(['--client', client, '--replica', 'start', '--start', start])
+  t.equal(run.code, 2, run.output)
+  t.match(run.errors, /second instance of the client does not answer at http:\/\/localhost:\d+\..* variable PORT/)
+  t.match(run.errors, 'EADDRINUSE')
+  await t.rejects(fetch(client), 'the command has stopped the first instance')
+})
 
 t.test('if the client exits at its first callback, the exit code is 1', async t => {
   const source = startsLogins(`{ console.error('\\u001b[31mboom'); process.exit(7) }`)

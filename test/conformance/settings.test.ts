@@ -47,6 +47,15 @@ t.test('if the settings have several problems, one error names all of them', asy
   t.throws(() => readSettings(['--nonsense']), /Unknown option '--nonsense'/)
 })
 
+t.test('the suite starts a second instance only if it starts the client itself, and can reach it directly', async t => {
+  const started = readSettings(['--replica', 'start', '--start', 'npm start'])
+  t.match(started, { startsReplica: true, replica: undefined })
+  for (const others of [[], ['--start', 'npm start', '--client-at', 'host:3000']])
+    t.throws(() => readSettings(['--replica', 'start', ...others]), /--replica start needs --start/)
+  const named = readSettings(['--replica', 'http://localhost:3001'])
+  t.match(named, { startsReplica: false, replica: 'http://localhost:3001' })
+})
+
 t.test('each entry in a list of known failures needs a reason', async t => {
   const path = join(
     t.testdir({ list: '# known\n\nlogin-works  the portal is down\n  page-no-store: next week\n' }),
