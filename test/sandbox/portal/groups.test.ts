@@ -300,6 +300,22 @@ for (const database of databases) {
       t.match((await maker.get(path)).body, 'the group is removed when you leave')
       t.match((await follow(maker, await change(maker, path, { change: 'leave' }))).body, 'role="status"')
       t.equal((await maker.get(path)).statusCode, 404)
+
+      // Each change is in the log once, although some forms were sent twice. The log identifies each user by a hash.
+      const logged = sandbox.logLines.map(line => JSON.parse(line)).filter(({ msg }) => msg === 'a group was changed')
+      const [{ caller: makerHash, user: friendHash }] = logged
+      t.same(
+        logged.map(({ code, caller, user }) => [code, caller, user]),
+        [
+          ['group-invited', makerHash, friendHash],
+          ['group-invitation-cancelled', makerHash, friendHash],
+          ['group-invited', makerHash, friendHash],
+          ['group-member-removed', makerHash, friendHash],
+          ['group-invited', makerHash, friendHash],
+          ['group-left', friendHash, friendHash],
+          ['group-left', makerHash, makerHash],
+        ],
+      )
     },
   )
 

@@ -154,8 +154,17 @@ export function groupPages(services: Pick<Services, 'addresses' | 'store' | 'key
     const callerId = visitorOf(request).id
     const userId = (fields.userId ?? '').trim()
     const groupPath = `${listPath}/${encodeURIComponent(groupId)}`
-    const log = (what: string) =>
-      request.log.info({ code: `group-${what}`, user: userId, groupId, caller: callerId }, 'a group was changed')
+    /** `user`: the other user whom the change is about. */
+    const log = (what: string, user?: string) =>
+      request.log.info(
+        { code: `group-${what}`, groupId, caller: callerId, ...(user && { user }) },
+        'a group was changed',
+      )
+    /** Ends the membership or the invitation. Writes to the log only if there was one. */
+    const end = async (what: string, link: { userId: string; only: 'membership' | 'invitation' }) => {
+      await endLink(services, { ...link, groupId, callerId })
+      log(what, link.userId)
+    }
     const goTo = (path: string, notice: PageNotice) =>
       redirectWithNotice(services, reply, { path, userId: callerId, notice })
 
@@ -165,7 +174,7 @@ export function groupPages(services: Pick<Services, 'addresses' | 'store' | 'key
           ? emailForId
           : await findProblem(() => inviteUser(services, { userId, groupId, inviterId: callerId }))
         if (inviteProblem !== undefined) return showGroup(reply.status(422), groupId, { userId, inviteProblem })
-        log('invited')
+        log('invited', userId)
         return goTo(groupPath, { about: 'invited' })
       }
       case 'rename': {
@@ -177,28 +186,31 @@ export function groupPages(services: Pick<Services, 'addresses' | 'store' | 'key
         return goTo(groupPath, { about: 'renamed' })
       }
       case 'cancel-invitation': {
-        const link = { userId, groupId, callerId, only: 'invitation' } as const
-        const cancelProblem = await findProblem(() => endLink(services, link), ['link-unknown'])
+        const cancelProblem = await findProblem(
+          () => end('invitation-cancelled', { userId, only: 'invitation' }),
+          ['link-unknown'],
+        )
         if (cancelProblem !== undefined) return showGroup(reply.status(422), groupId, { groupProblem: cancelProblem })
-        log('invitation-cancelled')
         return goTo(groupPath, { about: 'invitation cancelled' })
       }
       case 'remove-member': {
         // The notice shows a name only if the user ID belongs to a member. Otherwise, a visitor could send any user ID
         // and read the name of this user.
         const isNamed = isId(userId) && (await isMember(store.read, groupId, userId))
-        const link = { userId, groupId, callerId, only: 'membership' } as const
-        const removeProblem = await findProblem(() => endLink(services, link), ['link-unknown'])
+        const removeProblem = await findProblem(
+          () => end('member-removed', { userId, only: 'membership' }),
+          ['link-unknown'],
+        )
         if (removeProblem !== undefined) return showGroup(reply.status(422), groupId, { groupProblem: removeProblem })
-        log('member-removed')
         return goTo(groupPath, { about: 'removed', userId: isNamed ? userId : undefined })
       }
       case 'leave': {
         const groupName = (await findVisitorsGroup(request, groupId))?.name
-        const link = { userId: callerId, groupId, callerId, only: 'membership' } as const
-        const leaveProblem = await findProblem(() => endLink(services, link), ['link-unknown', 'group-unknown'])
+        const leaveProblem = await findProblem(
+          () => end('left', { userId: callerId, only: 'membership' }),
+          ['link-unknown', 'group-unknown'],
+        )
         if (leaveProblem !== undefined) return showGroup(reply.status(409), groupId, { groupProblem: leaveProblem })
-        log('left')
         return goTo(listPath, { about: 'left', groupName })
       }
       default:
@@ -279,12 +291,12 @@ export const problemsOfGroups: Partial<Record<Reason, string>> = {
 
 /**
  * Runs `work`. If a Refusal is thrown, the function resolves to a sentence for the page. Otherwise, it resolves to
- * undefined. A reason in `isDone` does not count as a refusal: an earlier request with the same form has already made
+ * undefined. A reason in `doneReasons` does not count as a refusal: an earlier request with the same form has already made
  * the change.
  */
 async function findProblem(
   work: () => Promise<unknown>,
-  isDone: Reason[] = [],
+  doneReasons: Reason[] = [],
   problems = problemsOfGroups,
 ): Promise<string | undefined> {
   try {
@@ -292,7 +304,7 @@ async function findProblem(
     return undefined
   } catch (error) {
     if (!(error instanceof Refusal)) throw error
-    if (isDone.includes(error.reason)) return undefined
+    if (doneReasons.includes(error.reason)) return undefined
     const problem = problems[error.reason]
     if (problem === undefined) throw error
     return problem
