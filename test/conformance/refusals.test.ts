@@ -46,3 +46,30 @@ t.test('if a client refuses every form, it does not pass the checks that expect 
   const expected = checks.filter(({ id }) => forms.some(form => form.test(id)))
   await testNonePasses(t, { isFromHere: () => false }, expected)
 })
+
+t.test('a client that makes no exchange does not pass the checks that need one', async t => {
+  const stage = await openStage(['--page', ''], { hasBrowser: false })
+  t.teardown(stage.close)
+  const noExchange = checks.filter(({ id }) => ['exchange-refused-no-loop', 'exchange-odd-answers'].includes(id))
+  const results = await stage.judge(settings => buildClient(settings, { ...correct, ...refusesCallbacks }), noExchange)
+  for (const { id, verdict } of results) t.equal(verdict, 'undecided', id)
+})
+
+t.test(
+  'if a client makes no further exchange after the first failure, `exchange-redirect-others` is undecided',
+  async t => {
+    const stage = await openStage([], { hasBrowser: false })
+    t.teardown(stage.close)
+    let callbacks = 0
+    const waitsAfterTheFirst: Partial<Behaviour> = {
+      async beforeState() {
+        if (callbacks++ > 0) throw new Refusal(503, 'Try again later.')
+      },
+    }
+    const [result] = await stage.judge(
+      settings => buildClient(settings, { ...correct, ...waitsAfterTheFirst }),
+      checks.filter(({ id }) => id === 'exchange-redirect-others'),
+    )
+    t.match(result, { verdict: 'undecided', reason: /did not affect any exchange/ })
+  },
+)

@@ -12,12 +12,13 @@ const { PATH, TMPDIR, NODE_COMPILE_CACHE } = process.env
 const environment = { PATH, TMPDIR, NODE_COMPILE_CACHE }
 
 t.test('with --watch, the command repeats the failed checks when the client is restarted', async t => {
+  // The first version of the client prints the whole address of a callback, with the state.
   const folder = t.testdir({
-    'client.mjs': startsLogins(`{ console.log('first'); response.writeHead(500); return response.end() }`),
+    'client.mjs': startsLogins(`{ console.log(request.url); response.writeHead(500); return response.end() }`),
   })
   const file = join(folder, 'client.mjs')
   const client = `http://localhost:${await findFreePort()}`
-  const only = '^(callback-nothing|start-leads-to-portal)$'
+  const only = '^(callback-nothing|start-leads-to-portal|log-refused-callback)$'
   const start = `exec "${process.execPath}" --watch "${file}"`
   const child = spawn(
     process.execPath,
@@ -39,11 +40,11 @@ t.test('with --watch, the command repeats the failed checks when the client is r
     return seen
   }
   const first = await until(/Ctrl\+C ends the command\./)
-  t.match(first, '1 passed, 1 failed')
-  t.match(first, '1 check runs again when the client restarts')
+  t.match(first, '1 passed, 2 failed')
+  t.match(first, '2 checks run again when the client restarts')
   writeFileSync(file, startsLogins(`{ response.writeHead(400); return response.end('no') }`))
   const second = await until(/Ctrl\+C ends the command\./)
-  t.match(second, '2 passed, 0 failed')
+  t.match(second, '3 passed, 0 failed')
   t.match(second, 'All checks run again')
   child.kill('SIGINT')
   const [code] = await once(child, 'exit')

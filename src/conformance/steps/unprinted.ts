@@ -7,10 +7,13 @@ import { spellings } from './leaks.ts'
 /** A program writes its output and its answer at the same time, but the output can arrive a moment later. */
 const arrivalMs = 50
 
-/** Returns the output of the client, including what it has printed about the last answer. */
+/**
+ * Returns what the client has printed in this round, including what it has printed about the last answer. With --watch,
+ * an earlier round judged another version of the client.
+ */
 export async function arrivedOutput(context: CheckContext): Promise<string> {
   await context.pause(arrivalMs)
-  return context.clientProcess!.output()
+  return context.clientProcess!.output(context.platform.round.output)
 }
 
 /**

@@ -15,6 +15,7 @@ import {
   navigationHeaders,
   requireExchange,
 } from '../../steps/callback.ts'
+import { withOtherCharacter } from '../../steps/changed-values.ts'
 import { cookiesOf } from '../../steps/set-cookies.ts'
 import { wordsIn } from '../../steps/state-guesses.ts'
 
@@ -25,7 +26,7 @@ const wrongStates: [id: string, title: string, change: (state: string, query: UR
   [
     'changed',
     'whose state differs in one character',
-    (state, query) => query.set('state', `${state.startsWith('A') ? 'B' : 'A'}${state.slice(1)}`),
+    (state, query) => query.set('state', withOtherCharacter(state, 0)),
   ],
   [
     'last',
@@ -555,8 +556,7 @@ export const states: CheckDefinition[] = [
       const cookies = browser.cookies.list(context.platform.redirectUri)
       if (cookies.length === 0) throw new NotApplicable('the login path sets no cookie')
       for (const cookie of cookies) {
-        const at = Math.floor(cookie.value.length / 2)
-        cookie.value = `${cookie.value.slice(0, at)}${cookie.value[at] === 'A' ? 'B' : 'A'}${cookie.value.slice(at + 1)}`
+        cookie.value = withOtherCharacter(cookie.value, Math.floor(cookie.value.length / 2))
       }
       const name = cookies.map(({ name }) => name)
       if (!name.every(one => browser.cookies.get(one)?.value === cookies.find(({ name }) => name === one)?.value))

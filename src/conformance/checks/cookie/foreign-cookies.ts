@@ -4,6 +4,7 @@ import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import { type CheckContext, readStart } from '../../context.ts'
 import { describePage, expect, fail, setCookiesOf, statusOf } from '../../findings.ts'
 import { beginLogin, cookieHeader, followCallback, navigationHeaders, typedAddress } from '../../steps/callback.ts'
+import { withOtherCharacter } from '../../steps/changed-values.ts'
 import { findCancelUrl } from '../../steps/declined-login.ts'
 import { ownCookies, plant, routeIn, sessionOf, visitPage } from '../../steps/sessions.ts'
 import { cookiesOf, readSetCookie } from '../../steps/set-cookies.ts'
@@ -26,17 +27,6 @@ const hostile: [id: string, what: string, header: string, isFromBrowsers?: boole
   ['long', 'a value of 4 KB', `filler=${'x'.repeat(4000)}`],
   ['quotes', 'quotes, commas and spaces', 'a="b c", d; e="'],
 ]
-
-const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
-/**
- * Replaces one character with a character whose base64 value differs in the highest bit, so that the decoded bytes
- * change.
- */
-function change(text: string, at: number): string {
-  const index = alphabet.indexOf(text[at]!)
-  const other = index < 0 ? 'A' : alphabet[(index + 32) % 64]!
-  return text.slice(0, at) + other + text.slice(at + 1)
-}
 
 /**
  * Returns the value without the padding of base64. Many decoders ignore all text after the padding, so that the content
@@ -76,7 +66,7 @@ export const foreignCookies: CheckDefinition[] = [
         const thief = browser.copy()
         const placeIn = (value: string) => Math.floor((value.length * (part + 0.5)) / 20)
         for (const { cookie } of cookies)
-          plant(context, thief, cookie.name, change(cookie.value, placeIn(cookie.value)))
+          plant(context, thief, cookie.name, withOtherCharacter(cookie.value, placeIn(cookie.value)))
         const { page, steps } = await visitPage(context, thief)
         expect(
           page.status > 0 && page.status < 500,

@@ -120,8 +120,10 @@ export const failedLogins: CheckDefinition[] = [
       for (const fault of ['', 'update-422-fields', 'update-403', 'update-500']) {
         const application = await openWithApplication(context, { name })
         const { page, form } = await openEditForm(context, application)
-        const texts = textFieldsOf(form)
-        const values = texts.filter(({ name }) => /name|description/i.test(name)).map(({ name }) => [name, typed])
+        const fields = textFieldsOf(form).filter(
+          field => field.values.includes(name) || /name|description/i.test(field.name),
+        )
+        const values = fields.map(field => [field.name, typed])
         if (fault) await context.order(fault, { times: 5 })
         await application.browser.submit(page, form, Object.fromEntries(values))
         await context.platform.settle()

@@ -1,12 +1,13 @@
 // Checks whether sessions and tokens end on time, and how many calls and how much memory the client needs.
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
-import { describePage, expect, isPlatformCall, statusOf } from '../../findings.ts'
+import { describePage, expect, fail, isPlatformCall, statusOf } from '../../findings.ts'
 import { filledFields, openPagesAbout, openWithApplication, ownForm } from '../../steps/application-pages.ts'
 import { makeApplication, makeGroup } from '../../steps/applications.ts'
 import { beginLogin, cookieHeader, followCallback, typedAddress } from '../../steps/callback.ts'
 import { openCreateForm, openFormIn, submitCreate } from '../../steps/create-form.ts'
-import { expiredSession, requireFaultyExchange, visitPage } from '../../steps/sessions.ts'
+import { endIfScripted } from '../../steps/page-content.ts'
+import { asksToSignIn, expiredSession, requireFaultyExchange, visitPage } from '../../steps/sessions.ts'
 import { isCallWithToken, tokensOf, tokensSentIn } from '../../tokens.ts'
 import { usageOf } from './usage.ts'
 
@@ -150,19 +151,9 @@ export const time: CheckDefinition[] = [
       if (steps.some(step => step.kind === 'api' && step.response.status < 400 && tokensSentIn(step).includes(token)))
         throw new Undecided('The API still accepts the token.')
       const isShown = steps.some(({ kind, response }) => kind === 'api' && response.status < 400)
-      const { login } = context.settings
-      const isLed =
-        page.stoppedAt !== undefined ||
-        [401, 403].includes(page.status) ||
-        page.links.some(({ url }) => url.startsWith(context.url(login))) ||
-        page.forms.some(({ action }) => action.startsWith(context.url(login))) ||
-        page.body.includes(login)
-      expect(
-        isShown || isLed,
-        `The visit ended with ${describePage(page)}, which does not offer to sign in.`,
-        page,
-        ...calls,
-      )
+      if (isShown || asksToSignIn(context, page)) return
+      endIfScripted(page, context.settings)
+      fail(`The visit ended with ${describePage(page)}, which does not offer to sign in.`, page, ...calls)
     },
   },
   {
