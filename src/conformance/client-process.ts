@@ -2,6 +2,7 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as wait } from 'node:timers/promises'
+import { Undecided } from './check.ts'
 import { type ClientOutput, recordOutput } from './output-record.ts'
 
 /** Settings that a check can replace with other values when it restarts the client. */
@@ -48,16 +49,20 @@ export interface ClientProcess extends ClientOutput {
 
 const stopMs = 10_000
 
+const stillAnswers =
+  'The suite has stopped the client, but a program still answers at its address. Start the client in the foreground. If the --start command starts processes in a group of their own (setsid), it must also stop them.'
+
 /**
  * Starts the client, and rejects with its output if `waitForClient` resolves to false. `waitForClient`
  * resolves to true when the client answers, and to false if the client does not answer in time or has ended.
- * `record`: where the output of the client is kept. Two instances can share a record.
+ * `record`: where the output of the client is kept. Two instances can share a record. `isAnswering`: whether any program
+ * answers at the address of the client.
  */
 export async function startClient(
   command: string,
   environment: Record<string, string | undefined>,
   waitForClient: (isRunning: () => boolean) => Promise<boolean>,
-  record = recordOutput(),
+  { record = recordOutput(), isAnswering = async () => false } = {},
 ): Promise<ClientProcess> {
   const { add, output, outputEnd, hasOutputSince } = record
   let child: ChildProcess
@@ -109,6 +114,18 @@ export async function startClient(
     await Promise.race([closed, wait(1000, undefined, { ref: false })])
   }
 
+  /**
+   * Throws Undecided if another program still answers. This program is probably a process of the client that has left
+   * the process group, so it still has the old settings.
+   */
+  async function expectSilence(): Promise<void> {
+    const end = performance.now() + stopMs
+    while (await isAnswering()) {
+      if (performance.now() > end) throw new Undecided(stillAnswers)
+      await wait(100)
+    }
+  }
+
   const begun = performance.now()
   try {
     await start()
@@ -138,6 +155,7 @@ export async function startClient(
       const done = (async () => {
         await earlier?.done.catch(() => undefined)
         await stop()
+        await expectSilence()
         await start(changed)
       })().finally(() => {
         if (restarting?.done === done) restarting = undefined

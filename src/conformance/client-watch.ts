@@ -1,6 +1,7 @@
 // Watches whether the client under test answers, restarts the client, and reports the checks during which the client
 // stopped answering.
 import { setTimeout as wait } from 'node:timers/promises'
+import { Undecided } from './check.ts'
 import type { ClientProcess } from './client-process.ts'
 
 export interface WatchOptions {
@@ -54,11 +55,13 @@ export function watchClient({ clientProcess, isAnswering, isAlive = isAnswering 
    */
   const failedRestarts = new Set<unknown>()
 
+  const hasEnded = () => clientProcess?.isRunning() === false
+
   /** Asks a few times, because the client may just be slow. Returns true after the first good answer. */
   async function isTrueSoon(ask: () => Promise<boolean>): Promise<boolean> {
     for (let left = wasGone ? 1 : tries; left > 0; left--) {
       if (await ask()) return true
-      if (clientProcess && !clientProcess.isRunning()) return false
+      if (hasEnded()) return false
       if (left > 1) await wait(betweenTriesMs)
     }
     return false
@@ -70,9 +73,10 @@ export function watchClient({ clientProcess, isAnswering, isAlive = isAnswering 
      * next check cannot begin, or undefined if the client is ready.
      */
     async makeReady(): Promise<string | undefined> {
-      let isThere = await isTrueSoon(isAnswering)
+      // If the process has ended and a program still answers, this program is not the client with its own settings.
+      let isThere = !hasEnded() && (await isTrueSoon(isAnswering))
       // Counts the silence now, because the client may answer again before the running checks notice the silence.
-      const isSilent = !isThere && running.size > 0 && clientProcess?.isRunning() !== false && !(await isAlive())
+      const isSilent = !isThere && running.size > 0 && !hasEnded() && !(await isAlive())
       if (isSilent) silences++
       const hasEndedTooOften = countEnds() >= mostEnds
       const mayRestart = failedRestarts.size < mostFailedRestarts && !hasEndedTooOften
@@ -81,10 +85,12 @@ export function watchClient({ clientProcess, isAnswering, isAlive = isAnswering 
           () => failedRestarts.clear(),
           error => failedRestarts.add(error),
         )
-        isThere = await isAnswering()
+        isThere = !hasEnded() && (await isAnswering())
       }
       wasGone = !isThere
       if (isThere) return undefined
+      const whyNotRestarted = [...failedRestarts].find(error => error instanceof Undecided)
+      if (whyNotRestarted) return whyNotRestarted.message
       return hasEndedTooOften
         ? `The client has ended ${countEnds()} times, and the suite does not start it again.`
         : 'The client no longer answers.'

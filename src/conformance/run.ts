@@ -121,17 +121,18 @@ export async function run(
       const forPort = makeEnvironment(values, settings, environment)
       const environmentAt = (url: string) => ({ ...defaults, ...environment, ...forPort(addressOf(url).port) })
       const record = recordOutput()
-      const started = await startClient(settings.start, environmentAt(settings.client), waitForClient, record).catch(
-        (error: Error) => {
-          throw new CannotRun(stop?.aborted ? wasStopped : [whySilent(), error.message].filter(Boolean).join('\n'))
-        },
-      )
+      const started = await startClient(settings.start, environmentAt(settings.client), waitForClient, {
+        record,
+        isAnswering,
+      }).catch((error: Error) => {
+        throw new CannotRun(stop?.aborted ? wasStopped : [whySilent(), error.message].filter(Boolean).join('\n'))
+      })
       clientProcess = { ...started, slowestFirstLoginMs: () => slowestFirstLoginMs }
       if (settings.startsReplica) {
         const replica = settings.replica!
         const atReplica = askLoginPath(replica + settings.login)
         const waitForReplica = (isRunning: () => boolean) => untilAnswered(atReplica.isAnswering, isRunning)
-        replicaProcess = await startClient(settings.start, environmentAt(replica), waitForReplica, record).catch(
+        replicaProcess = await startClient(settings.start, environmentAt(replica), waitForReplica, { record }).catch(
           (error: Error) => {
             throw new CannotRun(
               stop?.aborted

@@ -5,7 +5,9 @@ import { connect, createServer } from 'node:net'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
+import { Undecided } from '../../src/conformance/check.ts'
 import { startClient } from '../../src/conformance/client-process.ts'
+import { watchClient } from '../../src/conformance/client-watch.ts'
 import { findFreePort, isFree } from '../support/free-port.ts'
 
 t.test('if restart() is called several times at the same time, the client is started only once', async t => {
@@ -84,6 +86,29 @@ t.test('stop() ends the children of the client’s shell, even if they ignore si
   await once(server, 'listening')
   t.pass('the address of the client is free')
   server.close()
+})
+
+t.test('if a process of the client has left its group and still answers, the client is not started again', async t => {
+  const port = await findFreePort()
+  const server = `require('node:net').createServer().listen(${port}, '127.0.0.1')`
+  const options = `{ detached: true, stdio: 'ignore' }`
+  const lines = `console.log(require('node:child_process').spawn(process.execPath, ['-e', process.argv[1]], ${options}).pid); setInterval(() => 0, 1e6)`
+  const isAnswering = async () => !(await isFree(port))
+  const waitForClient = async () => {
+    while (!(await isAnswering())) await setImmediate()
+    return true
+  }
+  const command = `exec "${process.execPath}" -e "${lines}" "${server}"`
+  const client = await startClient(command, process.env, waitForClient, { isAnswering })
+  const left = Number(client.output())
+  t.teardown(() => client.stop())
+  await t.rejects(client.restart(), { constructor: Undecided, message: /a program still answers at its address/ })
+  const watch = watchClient({ clientProcess: client, isAnswering })
+  t.match(await watch.makeReady(), 'a program still answers at its address', 'no check runs')
+  process.kill(left)
+  await client.restart()
+  t.equal(await watch.makeReady(), undefined, 'when the address is free, the client runs again')
+  process.kill(Number(client.output().split('\n')[1]))
 })
 
 t.test('if the client’s shell ends by itself, its children end as well', async t => {
