@@ -1,6 +1,7 @@
 // Builds the client's Fastify server. buildServer registers the plugins, the hooks, the login routes, the health checks
 // and the start page. buildClient calls buildServer and adds the product: the pages that require a session. Comments
-// that begin with "Yours:" mark what you replace in your own client.
+// that begin with "Yours:" mark what you replace in your own client. Codes such as CK-13 in comments are rules, which
+// docs/reference/platform.md explains.
 import fastifyCookie from '@fastify/cookie'
 import fastifyFormbody from '@fastify/formbody'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest, LogController } from 'fastify'

@@ -133,6 +133,8 @@ t.test(
     await page.getByLabel('Redirect URIs').fill(entered.join('\n'))
     t.same(await choices.locator('option').allInnerTexts(), ['The first redirect URI', ...entered])
     await choices.selectOption(entered[1]!)
+    await page.getByLabel('Redirect URIs').fill(entered[0]!)
+    t.equal(await choices.inputValue(), entered[1], 'another redirect URI must not become the default by itself')
     await page.getByLabel('Redirect URIs').fill(`${entered[1]}, ${entered[0]}`)
     t.equal(await choices.inputValue(), entered[1], 'the choice must not change when the list changes')
     await page.getByRole('button', { name: 'Create application' }).click()
@@ -280,6 +282,9 @@ t.test('the browser asks for confirmation only if the visitor leaves a form with
   await page.getByLabel('Name', { exact: true }).pressSequentially('Weather station')
   await Promise.all([page.waitForEvent('dialog'), cancel()])
   t.equal(await page.getByLabel('Name', { exact: true }).inputValue(), 'Weather station', 'the visitor stayed')
+
+  await wait(3_500)
+  t.equal(await page.getByText(webTexts.waiting).count(), 0, 'the page must not say that it is waiting')
 
   const signOut = page.getByRole('button', { name: webTexts.page.signOut })
   await Promise.all([page.waitForEvent('dialog'), signOut.click({ noWaitAfter: true })])

@@ -35,7 +35,7 @@ type Created = { id: string; credentials?: Credentials }
 
 /** The maximum number of applications that are compared with the form. Each comparison takes one call to the API. */
 const maxCandidates = 3
-/** The maximum difference between the clocks of the API and of the replicas (F-20). */
+/** The maximum difference between the clocks of the API and of the replicas. */
 const maxClockDifferenceMs = 5 * 60 * 1000
 
 export const create: FastifyPluginAsync<ApplicationsOptions> = async (app, { config, clock }) => {

@@ -1,5 +1,7 @@
 // GET /applications: lists the visitor's applications, fifty on each page. The visitor can search and sort the list.
 import type { FastifyPluginAsyncJsonSchemaToTs } from '@fastify/type-provider-json-schema-to-ts'
+import { PublicError } from '../errors.ts'
+import type { Visitor } from '../sign-in/visitor.ts'
 import { type Application, byNewest, hasApplicationId, readApplication } from './application.ts'
 import type { ApplicationsOptions } from './applications.ts'
 import { collectionSchema, listQuerySchema } from './schemas.ts'
@@ -27,8 +29,7 @@ export const list: FastifyPluginAsyncJsonSchemaToTs<{ Options: ApplicationsOptio
       const search = q.trim().slice(0, maxSearchLength)
       const order = sort === 'oldest' || sort === 'name' ? sort : 'newest'
 
-      const { ItemList } = await request.visitor.api.get('/apps/v1', collectionSchema)
-      const all = ItemList.filter(hasApplicationId).map(readApplication)
+      const all = await loadApplications(request.visitor)
 
       const words = search.toLowerCase()
       const matches = (text: string) => text.toLowerCase().includes(words)
@@ -53,4 +54,19 @@ export const list: FastifyPluginAsyncJsonSchemaToTs<{ Options: ApplicationsOptio
       })
     }),
   )
+}
+
+/**
+ * Reads all applications of the visitor. A 404 answer does not mean that an application is missing, but for example that
+ * API_URL is wrong. So this function throws the same PublicError (502) as for an answer that nobody can read.
+ */
+async function loadApplications({ api }: Visitor): Promise<Application[]> {
+  try {
+    const { ItemList } = await api.get('/apps/v1', collectionSchema)
+    return ItemList.filter(hasApplicationId).map(readApplication)
+  } catch (error) {
+    const isNotFound = error instanceof PublicError && error.code === 'api_not_found'
+    if (!isNotFound) throw error
+    throw new PublicError('api_unexpected', 502, texts => texts.upstream.api.unexpected, { cause: error })
+  }
 }

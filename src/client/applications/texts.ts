@@ -54,7 +54,7 @@ export const applicationsTexts = {
     edit: 'Edit',
     saved: 'Your changes are saved.',
     createdEarlier:
-      'The application was created when you first sent the form, but the response with the client secret was lost. Create a new client secret below.',
+      'This application was created after you opened the form: perhaps the response to your first attempt was lost. If you do not have its client secret, create a new one below.',
     clientId: 'Client ID',
     groupId: (id: string) => `ID: ${id}`,
     defaultUri: 'default',

@@ -61,7 +61,7 @@ export function createConnections(app: FastifyInstance, options: ConnectionsOpti
       if (!refreshToken) throw new LoginError('no_refresh_token')
       if (!onConnected)
         throw new Error('A route calls connect, but onConnected is missing from the options of buildServer.')
-      const connection = { userId, ...withExpiry({ ...tokens, refreshToken }) }
+      const connection = { userId, ...withExpiry({ ...tokens, refreshToken }, clock()) }
       await withTimeLimit(() => onConnected(connection, request), maxConnectMs)
     } catch (error) {
       await revokeToken(callContext(request), tokens.refreshToken ?? tokens.accessToken)
@@ -75,7 +75,7 @@ export function createConnections(app: FastifyInstance, options: ConnectionsOpti
     const context = backgroundContext(randomUUID())
     try {
       const tokens = await sessions.renewTokens(refreshToken, context)
-      return { outcome: 'renewed', ...withExpiry(tokens) }
+      return { outcome: 'renewed', ...withExpiry(tokens, tokens.receivedAt) }
     } catch (error) {
       if (error instanceof RefreshRefused) {
         app.log.info({ event: 'connection_ended', reqId: context.requestId, cause: error.message })
@@ -88,9 +88,9 @@ export function createConnections(app: FastifyInstance, options: ConnectionsOpti
     }
   }
 
-  function withExpiry(tokens: RenewedTokens): ConnectionTokens {
+  function withExpiry(tokens: RenewedTokens, receivedAt: Date): ConnectionTokens {
     const { accessToken, refreshToken, expiresIn } = tokens
-    return { accessToken, refreshToken, expiresAt: new Date(clock().getTime() + expiresIn * 1000) }
+    return { accessToken, refreshToken, expiresAt: new Date(receivedAt.getTime() + expiresIn * 1000) }
   }
 
   async function revokeToken(context: RequestContext, token: string): Promise<void> {

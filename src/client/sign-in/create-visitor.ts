@@ -50,6 +50,7 @@ export function createVisitors(options: VisitorsOptions) {
         throw error
       })
       applyLoadedSession(renewed, request)
+      // The session cookie stays, because another replica may have renewed the session and replaced this cookie (RF-04).
       if (!renewed.session) throw new SignInRequired()
       current = renewed.session
     }

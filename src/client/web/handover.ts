@@ -5,6 +5,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Cookie, type Cookies, expire, setCookies } from './cookies.ts'
 import { requestPath } from './pages.ts'
 import type { Sealer } from './seal.ts'
+import { isPrefetch } from './security.ts'
 
 /**
  * `value` is a JSON value for the page at `path`. The page gets this value only if its visitor has this `sessionOwner`.
@@ -72,7 +73,8 @@ export function createNotices(sealer: Sealer, clock: () => Date) {
 
 /**
  * The cookie is deleted only after the page has been rendered. So if an error occurs, the value is not lost. The answer
- * to a HEAD request does not show the page, so this answer does not delete the cookie.
+ * to a HEAD request or to a prefetch may never be shown, so this answer does not delete the cookie. A prefetched page
+ * does not contain the value, because the browser may keep this page.
  */
 async function takeFrom(
   cookieName: string,
@@ -83,7 +85,9 @@ async function takeFrom(
 ): Promise<string> {
   const handover = sealer.unsealCookie(cookieName, request.cookies)?.payload as Handover | undefined
   const isForThisPage =
-    handover?.path === requestPath(request) && handover?.sessionOwner === request.visitorIfAny?.sessionOwner
+    handover?.path === requestPath(request) &&
+    handover?.sessionOwner === request.visitorIfAny?.sessionOwner &&
+    !isPrefetch(request)
   const page = await render(isForThisPage ? handover?.value : undefined)
   if (isForThisPage && request.method !== 'HEAD') setCookies(reply, [expire(cookieName)])
   return page

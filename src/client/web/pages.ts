@@ -152,7 +152,7 @@ function timeFormats(lang: string): TimeFormats {
       timeZone: 'UTC',
       timeZoneName: 'short',
     }),
-    relative: new Intl.RelativeTimeFormat(lang, { numeric: 'auto' }),
+    relative: new Intl.RelativeTimeFormat(lang, { numeric: 'always' }),
   }
   knownTimeFormats.set(lang, formats)
   return formats
@@ -167,11 +167,14 @@ const timeUnits = [
   ['minute', 60],
 ] as const
 
-/** Returns how long ago a time was, such as "3 days ago". Returns undefined if less than a minute has passed. */
+/**
+ * Returns how long ago a time was, such as "3 days ago". Returns undefined if less than a minute has passed. If the
+ * clock of the API is ahead, a time can be in the future. The function then also returns undefined.
+ */
 function formatAge(format: Intl.RelativeTimeFormat, time: Date, now: Date): string | undefined {
-  const seconds = (time.getTime() - now.getTime()) / 1000
-  const unit = timeUnits.find(([, length]) => Math.abs(seconds) >= length)
-  return unit && format.format(Math.trunc(seconds / unit[1]), unit[0])
+  const seconds = (now.getTime() - time.getTime()) / 1000
+  const unit = timeUnits.find(([, length]) => seconds >= length)
+  return unit && format.format(-Math.trunc(seconds / unit[1]), unit[0])
 }
 
 /** Returns the path of the request, without the query. */

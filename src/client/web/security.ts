@@ -62,10 +62,15 @@ function isFromThisSite(request: FastifyRequest, fallback: boolean): boolean {
  * prefetching.
  */
 export const navigationsOnly: onRequestHookHandler = (request, _reply, done) => {
-  const { 'sec-fetch-mode': mode, 'sec-fetch-dest': dest, 'sec-purpose': purpose } = request.headers
+  const { 'sec-fetch-mode': mode, 'sec-fetch-dest': dest } = request.headers
   const isNavigation = (mode ?? 'navigate') === 'navigate' && (dest ?? 'document') === 'document'
-  if (isNavigation && !String(purpose ?? '').includes('prefetch')) return done()
+  if (isNavigation && !isPrefetch(request)) return done()
   done(new PublicError('not_a_navigation', 403, texts => texts.web.errors.needsOwnTab))
+}
+
+/** Whether the browser loads the page in advance. The visitor may never open this page. */
+export function isPrefetch({ headers }: FastifyRequest): boolean {
+  return String(headers['sec-purpose'] ?? '').includes('prefetch')
 }
 
 /**

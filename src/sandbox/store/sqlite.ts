@@ -65,15 +65,28 @@ function connect(path: string, { enableForeignKeyConstraints = true } = {}): Dat
 
 function toKysely(database: DatabaseSync): Db {
   const config = { database: withPreparedStatements(database) }
-  const dialect = new SqliteDialect(config)
-  dialect.createDriver = () => new ImmediateDriver(config, () => database.isTransaction)
-  return new Kysely<Tables>({ dialect })
+  return new Kysely<Tables>({ dialect: new ImmediateDialect(config, () => database.isTransaction) })
+}
+
+type SqliteConfig = ConstructorParameters<typeof SqliteDialect>[0]
+
+class ImmediateDialect extends SqliteDialect {
+  readonly #driver: ImmediateDriver
+
+  constructor(config: SqliteConfig, isInTransaction: () => boolean) {
+    super(config)
+    this.#driver = new ImmediateDriver(config, isInTransaction)
+  }
+
+  override createDriver(): ImmediateDriver {
+    return this.#driver
+  }
 }
 
 class ImmediateDriver extends SqliteDriver {
   readonly #isInTransaction: () => boolean
 
-  constructor(config: ConstructorParameters<typeof SqliteDriver>[0], isInTransaction: () => boolean) {
+  constructor(config: SqliteConfig, isInTransaction: () => boolean) {
     super(config)
     this.#isInTransaction = isInTransaction
   }

@@ -48,6 +48,24 @@ t.test('the page of an application shows its fields and links to its actions', a
   t.ok(linksOf(page).includes('/applications'))
 })
 
+t.test('an age counts whole units of time, and a time in the future is shown as now', async t => {
+  const { browser, platform, clock } = await withApplications(t)
+  const [current] = around(applicationsTexts.details.secret.current)
+  for (const [days, age] of [
+    [1.5, '1 day ago'],
+    [59, '1 month ago'],
+    [400, '1 year ago'],
+    [-0.01, webTexts.justNow],
+  ] as const) {
+    const createdAt = new Date(clock.read().getTime() - days * 24 * 60 * 60 * 1000).toISOString()
+    platform.answer('GET /apps/v1/app-1', {
+      headers: { 'client-secrets-created': createdAt },
+      body: applicationRecord('app-1', {}, { client }),
+    })
+    t.match(textOf(await browser.get('/applications/app-1')), `${current}${age}`)
+  }
+})
+
 t.test('the page of an application says how old its client secrets are, and which fields are empty', async t => {
   const { browser, platform, clock } = await withApplications(t)
   const before = (days: number) => new Date(clock.read().getTime() - days * 24 * 60 * 60 * 1000).toISOString()

@@ -41,6 +41,19 @@ t.test(
   },
 )
 
+t.test('a prefetch of the next page neither shows nor uses up a new client secret', async t => {
+  const clock = new TestClock()
+  const api = rememberingApi(clock)
+  const { browser } = await buildApplicationsClient(t, { clock, scripts: api.scripts })
+  await signIn(browser)
+  const shown = readForm(await browser.get('/applications/new'), '/applications')
+  await browser.post('/applications', { ...shown, name: 'Weather', redirectUris: 'https://weather.test/' })
+  const prefetched = await browser.get('/applications/app-1', { headers: { 'sec-purpose': 'prefetch' } })
+  t.equal(prefetched.statusCode, 200)
+  t.notMatch(prefetched.body, api.secrets[0]!)
+  t.match((await browser.get('/applications/app-1')).body, api.secrets[0]!)
+})
+
 t.test(
   'F-28: if a replica is killed while it creates an application, a second replica that gets the same form does not create a duplicate',
   async t => {

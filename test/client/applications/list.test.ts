@@ -38,6 +38,17 @@ t.test('the client reads the list with the visitor’s access token, and shows t
   t.equal(platform.received('GET /apps/v1').length, 1)
 })
 
+t.test('if the API answers 404 to the list, the page says that the answer makes no sense', async t => {
+  const { browser } = await buildApplicationsClient(t, {
+    scripts: { 'GET /apps/v1': { status: 404, body: { message: 'Not found' } } },
+  })
+  await signIn(browser)
+  const page = await browser.get('/applications')
+  t.equal(page.statusCode, 502)
+  t.match(textOf(page), upstreamTexts.api.unexpected)
+  t.notMatch(textOf(page), applicationsTexts.notFound)
+})
+
 t.test('the list shows fifty applications on each page, with links to the other pages', async t => {
   const { browser } = await buildApplicationsClient(t, {
     scripts: { 'GET /apps/v1': { body: collection(applications(101)) } },

@@ -64,7 +64,8 @@ for (const input of document.querySelectorAll('[data-choose-from]')) {
     if (input.hasAttribute(name)) select.setAttribute(name, input.getAttribute(name))
   let chosen = input.value
   const update = () => {
-    const entries = [...new Set(source.value.split(/[\s,]+/).filter(Boolean))]
+    // If the visitor removes the chosen redirect URI, it stays in the list. The server then asks for another choice.
+    const entries = [...new Set([...source.value.split(/[\s,]+/), chosen].filter(Boolean))]
     select.replaceChildren(
       new Option(input.dataset.emptyChoice, ''),
       ...entries.map(entry => new Option(entry, entry, false, entry === chosen)),
@@ -118,7 +119,9 @@ addEventListener('click', event => {
   const leavesPage =
     link && !event.defaultPrevented && !link.target && !link.download && link.origin === location.origin
   const opensElsewhere = event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey
-  if (leavesPage && !opensElsewhere && !link.hash) announceWaiting(document.querySelector('main').firstElementChild)
+  // If a form has changes, the browser asks the visitor, who can then decide to stay on this page.
+  if (leavesPage && !opensElsewhere && !link.hash && changedForms.size === 0)
+    announceWaiting(document.querySelector('main').firstElementChild)
 })
 addEventListener('pageshow', () => {
   for (const release of busyForms.values()) release()

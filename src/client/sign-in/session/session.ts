@@ -57,8 +57,11 @@ const rememberEndMs = 60 * 60 * 1000
 
 type Log = { warn: (entry: object) => void }
 
+/** The result of a renewal. `expiresIn` counts from the time `receivedAt`, even if a later request gets this result. */
+type SharedTokens = RenewedTokens & { receivedAt: Date }
+
 export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date, log: Log) {
-  const renewals = new ExpiringMap<Promise<RenewedTokens>>(clock)
+  const renewals = new ExpiringMap<Promise<SharedTokens>>(clock)
   /** When visitors signed out, in milliseconds since 1970. The keys are the tokens of these visitors. */
   const signOuts = new ExpiringMap<number>(clock)
   /** When renewals replaced refresh tokens, in milliseconds since 1970. The keys are the old refresh tokens. */
@@ -76,7 +79,7 @@ export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date
   ): { session: Session; cookies: Cookie[] } {
     const owner = readSubject(tokens.accessToken) ?? randomUUID()
     const signInEndsAt = new Date(clock().getTime() + maxSessionMs)
-    return sealTokens(tokens, { owner, name, signInEndsAt }, undefined, cookies, context)
+    return sealTokens({ ...tokens, receivedAt: clock() }, { owner, name, signInEndsAt }, undefined, cookies, context)
   }
 
   /**
@@ -118,7 +121,7 @@ export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date
    * seconds ago (RF-06). Throws the same errors as `portal.refresh`. Also throws RefreshRefused if the visitor has
    * signed out, during the renewal or before it.
    */
-  async function renewTokens(refreshToken: string, context: RequestContext): Promise<RenewedTokens> {
+  async function renewTokens(refreshToken: string, context: RequestContext): Promise<SharedTokens> {
     const tokens = await shareWork(renewals, refreshToken, oldCookieMs, async () => {
       const renewed = await portal.refresh(refreshToken, context)
       // If the visitor has signed out during the renewal, the sign-out has revoked only the old tokens. So the new
@@ -126,8 +129,9 @@ export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date
       // them.
       if (signOuts.get(refreshToken) !== undefined)
         await portal.revoke(renewed.refreshToken, context).catch(() => undefined)
-      if (renewed.refreshToken !== refreshToken) replaced.set(refreshToken, clock().getTime(), rememberEndMs)
-      return renewed
+      const receivedAt = clock()
+      if (renewed.refreshToken !== refreshToken) replaced.set(refreshToken, receivedAt.getTime(), rememberEndMs)
+      return { ...renewed, receivedAt }
     })
     // If the old refresh token stays valid, the next request can renew again. That request must not get this result,
     // because the access token in it may already have expired.
@@ -198,19 +202,18 @@ export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date
 
   /** Makes a session from tokens, with all its cookies. */
   function sealTokens(
-    tokens: Tokens,
+    tokens: Tokens & { receivedAt: Date },
     signedIn: Omit<RefreshToken, 'value'>,
     data: Session['data'],
     cookies: Cookies,
     context: RequestContext,
   ): { session: Session; cookies: Cookie[] } {
-    const now = clock()
-    const { accessToken, refreshToken, expiresIn } = tokens
+    const { accessToken, refreshToken, expiresIn, receivedAt } = tokens
     const { owner, name, signInEndsAt } = signedIn
-    const refreshCookie = refreshToken && sealRefreshToken(sealer, { ...signedIn, value: refreshToken }, now)
+    const refreshCookie = refreshToken && sealRefreshToken(sealer, { ...signedIn, value: refreshToken }, clock())
     if (refreshToken && !refreshCookie)
       log.warn({ event: 'refresh_token_too_long', reqId: context.requestId, characters: refreshToken.length })
-    const tokenEndMs = now.getTime() + expiresIn * 1000
+    const tokenEndMs = receivedAt.getTime() + expiresIn * 1000
     const renewMs = tokenEndMs - Math.min(renewBeforeMs, expiresIn * 100)
     // The session ends at `signInEndsAt`, and cannot be renewed after that.
     const outlivesSignIn = tokenEndMs > signInEndsAt.getTime()

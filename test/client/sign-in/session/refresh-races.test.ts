@@ -87,6 +87,21 @@ t.test(
 )
 
 t.test(
+  'F-20: if a request with the old cookie gets the result of an earlier renewal, the session cookie still ends with the access token',
+  async t => {
+    const { browser, clock, platform, renewals } = await buildSignedIn(t)
+    platform.answer(tokenRoute, giveTokens({ refresh_token: 'second', expires_in: 120 }))
+    clock.advance(3601)
+    const late = browser.copy()
+    await openPage(browser)
+    clock.advance(50)
+    const page = await openPage(late)
+    t.equal(renewals().length, 1)
+    t.equal(page.cookies.find(({ name }) => name === '__Host-session')?.maxAge, 70)
+  },
+)
+
+t.test(
   'RF-03: if a page with a renewed session waits for the API, a request with the old cookies does not end the session',
   async t => {
     const test = await buildSignedIn(t)
