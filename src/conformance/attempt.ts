@@ -20,11 +20,15 @@ const longestMs = 60_000
 export interface Attempt {
   result: Result
   /**
-   * True if the client ended during the check. Also true if the client broke a connection or left a request without an
-   * answer, unless the suite itself stood still during this time. In that case, a missing answer does not prove that
-   * the client made a mistake.
+   * True if the client ended during the check. Also true if the client broke a connection, unless the suite itself
+   * stood still during this time. In that case, a missing answer does not prove that the client made a mistake.
    */
   isProvenLost: boolean
+  /**
+   * True if the client kept running, but did not answer a request in time. If other checks were running, perhaps all
+   * workers of the client were busy with their requests.
+   */
+  isLate: boolean
   /** When the client's process ended or stopped answering: before the check could begin, or during the check. */
   gone?: 'before' | 'during'
   /** The ids of the checks that ran at the same time. */
@@ -57,6 +61,7 @@ export async function attempt(
       // If a plain login does not work, the report says why (nameCause).
       result: resultOf(check, options.settings, options.obstacle ? 'not run' : 'undecided', whyNotReady),
       isProvenLost: false,
+      isLate: false,
       gone: 'before',
       beside: new Set(),
     }
@@ -73,8 +78,12 @@ export async function attempt(
   // If several checks were running, the suite does not know which of them made the client end.
   const isCause = whyGone === undefined || isAlone
   // If the client is only too slow, a check of deadlines already reports this, and says how to set the deadline.
-  const isLate = unanswered && 'error' in unanswered.response && unanswered.response.isLate
-  const isReportedAsLate = whyGone === undefined && isLate && check.rule === 'UP-03' && outcome.verdict === 'failed'
+  const isLate =
+    whyGone === undefined &&
+    unanswered !== undefined &&
+    'isLate' in unanswered.response &&
+    unanswered.response.isLate === true
+  const isReportedAsLate = isLate && check.rule === 'UP-03' && outcome.verdict === 'failed'
   const found =
     lost === undefined || isReportedAsLate
       ? resultOfOutcome(check, outcome, context)
@@ -82,8 +91,15 @@ export async function attempt(
   const printed = isBlamed(found) ? describePrinted(options, context, lost !== undefined) : []
   const evidence = [...found.evidence, ...printed]
   const result = { ...found, reason: hide(found.reason), evidence: evidence.map(hide), durationMs }
-  const isProvenLost = whyGone !== undefined || (unanswered !== undefined && !standstills.hasStoodStillSince(started))
-  return { result, isProvenLost, ...(whyGone !== undefined && { gone: 'during' as const }), beside: watching.beside }
+  const isProvenLost =
+    whyGone !== undefined || (unanswered !== undefined && !isLate && !standstills.hasStoodStillSince(started))
+  return {
+    result,
+    isProvenLost,
+    isLate,
+    ...(whyGone !== undefined && { gone: 'during' as const }),
+    beside: watching.beside,
+  }
 }
 
 /** The result of a check during which the client answered each request, or was too slow for a check of deadlines. */

@@ -29,6 +29,12 @@ const sideBySide = 4
 /** A check that takes longer than this spends most of its time waiting. */
 const slowMs = 2000
 
+/**
+ * A check that waited too long for an answer beside other checks is repeated alone. If so many checks in a row wait too
+ * long again, the client is slow even without other checks, and the remaining checks are not repeated alone.
+ */
+const mostLateAlone = 3
+
 /** A check that did not pass while other checks were running. `first` is its first attempt. */
 interface Suspect {
   check: Check
@@ -89,21 +95,35 @@ export async function runChecks(checks: Check[], given: ChecksOptions): Promise<
 
   /**
    * Repeats in parallel the checks that mostly wait for the client, and repeats every other check alone. If a check is
-   * undecided after the parallel repetition, other checks may be the reason, so it also runs alone.
+   * undecided after the parallel repetition, or if an answer was late, other checks may be the reason, so it also runs
+   * alone.
    */
   async function repeatSuspects(suspects: Suspect[]): Promise<void> {
     const repeated = new Map<Check, Attempt>()
+    const lateAgain = new Map<Check, Attempt>()
     const isSlow = ({ first }: Suspect) => first.result.durationMs > slowMs && !first.gone
     const repeatSlow = async ({ check }: Suspect) => {
       const second = await tryBesideOthers(check)
-      if (!second.gone && second.result.verdict !== 'undecided') repeated.set(check, second)
+      if (second.gone || second.result.verdict === 'undecided') return
+      if (second.isLate) lateAgain.set(check, second)
+      else repeated.set(check, second)
     }
     await Promise.all(suspects.filter(isSlow).map(repeatSlow))
 
     const culprits = new Set<string>()
     const unclear: (Suspect & { second: Attempt })[] = []
+    let lateAlone = 0
+    const repeatLate = async (check: Check, late: Attempt): Promise<Attempt> => {
+      if (lateAlone >= mostLateAlone) return late
+      const third = await tryAloneAndConfirmEnd(check)
+      lateAlone = third.isLate ? lateAlone + 1 : 0
+      return third
+    }
     for (const { check, first } of suspects) {
-      const second = repeated.get(check) ?? (await tryAloneAndConfirmEnd(check))
+      const late = lateAgain.get(check)
+      const second = late
+        ? await repeatLate(check, late)
+        : (repeated.get(check) ?? (await tryAloneAndConfirmEnd(check)))
       if (second.isProvenLost) culprits.add(check.id)
       if (first.isProvenLost && !second.isProvenLost) unclear.push({ check, first, second })
       else report(check, choose(first.result, second.result))
@@ -119,8 +139,8 @@ export async function runChecks(checks: Check[], given: ChecksOptions): Promise<
   /** Runs a check while no other check is running, and repeats the check if it fails. */
   async function runAlone(check: Check): Promise<void> {
     const first = await tryAloneAndConfirmEnd(check)
-    // No other check was running. If the client stopped answering, this check is the cause.
-    const isFinal = !isBlamed(first.result) || first.isProvenLost
+    // No other check was running. If the client stopped answering or was late, this check is the cause.
+    const isFinal = !isBlamed(first.result) || first.isProvenLost || first.isLate
     report(check, isFinal ? first.result : choose(first.result, (await tryAlone(check)).result))
   }
 

@@ -1,5 +1,6 @@
 // Tests that a check fails if the client ends, hangs or breaks a connection during the check.
 import type { RequestListener } from 'node:http'
+import { setTimeout as wait } from 'node:timers/promises'
 import t from 'tap'
 import { type Check, Failed, NotApplicable, Undecided } from '../../src/conformance/check.ts'
 import type { ClientProcess } from '../../src/conformance/client-process.ts'
@@ -359,6 +360,43 @@ for (const [what, first, second, expected] of pairs)
       t.equal(tries, 2)
     },
   )
+
+t.test('if a client answers late only because other checks keep its workers busy, no check fails', async t => {
+  let isBusy = false
+  // This client has one worker. While it is busy, other requests wait until the suite gives up.
+  const client = await serve(t, async (request, response) => {
+    if (request.url === '/login') return void response.end('yes')
+    if (isBusy) return
+    isBusy = true
+    await wait(300)
+    isBusy = false
+    response.end('yes')
+  })
+  const settings = { ...readSettings(['--client', client]), patienceMs: 2200 }
+  const visits = ['one', 'two', 'three'].map(id =>
+    check(id, async context => {
+      await context.browser().visit(context.url('/page'))
+    }),
+  )
+  t.same(verdictsOf(await runAll(visits, { settings })), { one: 'passed', two: 'passed', three: 'passed' })
+})
+
+t.test('if a client also answers late while no other check runs, the check fails', async t => {
+  const client = await serve(t, (request, response) => {
+    if (request.url === '/login') response.end('yes')
+  })
+  const settings = { ...readSettings(['--client', client]), patienceMs: 2200 }
+  let runs = 0
+  const visits = ['one', 'two', 'three', 'four', 'five'].map(id =>
+    check(id, async context => {
+      runs++
+      await context.browser().visit(context.url('/page'))
+    }),
+  )
+  const results = await runAll(visits, { settings })
+  for (const { id, verdict } of results) t.equal(verdict, 'failed', id)
+  t.equal(runs, 5 + 5 + 3, 'after three late answers in a row, the other checks are not repeated alone')
+})
 
 t.test('if a slow check is undecided beside other checks, the suite repeats it while no other check runs', async t => {
   let tries = 0
