@@ -1,4 +1,5 @@
-// Finds the commit of the reference client that a starter is made from. `npm run upgrade` compares with this commit.
+// Finds the commit of the reference client that a starter is made from. `npm run upgrade` compares the project with this
+// commit.
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -78,12 +78,12 @@ export async function attempt(
   // If several checks were running, the suite does not know which of them made the client end.
   const isCause = whyGone === undefined || isAlone
   // If the client is only too slow, a check of deadlines already reports this, and says how to set the deadline.
-  const isLate =
+  const isAnsweredLate =
     whyGone === undefined &&
     unanswered !== undefined &&
     'isLate' in unanswered.response &&
     unanswered.response.isLate === true
-  const isReportedAsLate = isLate && check.rule === 'UP-03' && outcome.verdict === 'failed'
+  const isReportedAsLate = isAnsweredLate && check.rule === 'UP-03' && outcome.verdict === 'failed'
   const found =
     lost === undefined || isReportedAsLate
       ? resultOfOutcome(check, outcome, context)
@@ -91,8 +91,10 @@ export async function attempt(
   const printed = isBlamed(found) ? describePrinted(options, context, lost !== undefined) : []
   const evidence = [...found.evidence, ...printed]
   const result = { ...found, reason: hide(found.reason), evidence: evidence.map(hide), durationMs }
-  const isProvenLost =
-    whyGone !== undefined || (unanswered !== undefined && !isLate && !standstills.hasStoodStillSince(started))
+  // If the suite itself stood still, a missing answer proves nothing.
+  const isProvenSilent = unanswered !== undefined && !standstills.hasStoodStillSince(started)
+  const isLate = isAnsweredLate && isProvenSilent
+  const isProvenLost = whyGone !== undefined || (isProvenSilent && !isAnsweredLate)
   return {
     result,
     isProvenLost,
@@ -127,7 +129,7 @@ function resultOfLoss(
   isCause: boolean,
 ): Result {
   const reason = isBlamed(outcome) ? `${lost} ${outcome.reason}` : lost
-  // If the check crashed, the end of the client probably caused the crash. So the suite is not to blame.
+  // If the check crashed, the loss of the client probably caused the crash, so the suite is not to blame.
   const ownFix = outcome.isError ? check.fix : (outcome.fix ?? check.fix)
   return {
     ...resultOf(check, context.settings, 'failed', reason),

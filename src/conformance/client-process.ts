@@ -39,7 +39,7 @@ export interface ClientProcess extends ClientOutput {
   /** The time from the first start of the client to its first answer. */
   firstStartMs?: number
   /**
-   * After each start, the suite asks the login path until the client answers. Returns how long the slowest of these
+   * After each start, the suite requests the login path until the client answers. Returns how long the slowest of these
    * requests took after the last start, in milliseconds.
    */
   slowestFirstLoginMs?(): number
@@ -48,6 +48,7 @@ export interface ClientProcess extends ClientOutput {
 }
 
 const stopMs = 10_000
+const longestSilenceMs = 10_000
 
 const stillAnswers =
   'The suite has stopped the client, but a program still answers at its address. Start the client in the foreground. If the --start command starts processes in a group of their own (setsid), it must also stop them.'
@@ -115,11 +116,12 @@ export async function startClient(
   }
 
   /**
-   * Throws Undecided if another program still answers. This program is probably a process of the client that has left
-   * the process group, so it still has the old settings.
+   * Waits until nobody answers at the address of the client. Throws Undecided if a program still answers after ten
+   * seconds. This program is probably a process of the client that has left the process group, so it still has the old
+   * settings.
    */
   async function expectSilence(): Promise<void> {
-    const end = performance.now() + stopMs
+    const end = performance.now() + longestSilenceMs
     while (await isAnswering()) {
       if (performance.now() > end) throw new Undecided(stillAnswers)
       await wait(100)

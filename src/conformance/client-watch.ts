@@ -6,6 +6,8 @@ import type { ClientProcess } from './client-process.ts'
 
 export interface WatchOptions {
   clientProcess: ClientProcess | undefined
+  /** The second instance, if the suite has started it. */
+  replicaProcess?: ClientProcess | undefined
   /** Returns whether the client answers with a status that means that it is ready. */
   isAnswering: () => Promise<boolean>
   /** Returns whether the client sends any answer. The default is `isAnswering`. */
@@ -34,9 +36,10 @@ const mostFailedRestarts = 3
 const tries = 3
 const betweenTriesMs = 500
 
-export function watchClient({ clientProcess, isAnswering, isAlive = isAnswering }: WatchOptions) {
+export function watchClient({ clientProcess, replicaProcess, isAnswering, isAlive = isAnswering }: WatchOptions) {
   const running = new Map<string, Set<string>>()
-  const countEnds = () => clientProcess?.unexpectedEnds().length ?? 0
+  const listEnds = () => [clientProcess, replicaProcess].flatMap(one => one?.unexpectedEnds() ?? [])
+  const countEnds = () => listEnds().length
   /**
    * The result of `countEnds` at the end of the last check. If the client ended before the first check, the suite does
    * not blame any check.
@@ -73,7 +76,10 @@ export function watchClient({ clientProcess, isAnswering, isAlive = isAnswering 
      * next check cannot begin, or undefined if the client is ready.
      */
     async makeReady(): Promise<string | undefined> {
-      // If the process has ended and a program still answers, this program is not the client with its own settings.
+      // If the second instance does not start again, the checks that use it fail.
+      if (replicaProcess && !replicaProcess.isRunning()) await replicaProcess.restart().catch(() => undefined)
+      // If the process has ended and a program still answers, this program may be an old process of the client, or
+      // another program.
       let isThere = !hasEnded() && (await isTrueSoon(isAnswering))
       // Counts the silence now, because the client may answer again before the running checks notice the silence.
       const isSilent = !isThere && running.size > 0 && !hasEnded() && !(await isAlive())
@@ -112,7 +118,7 @@ export function watchClient({ clientProcess, isAnswering, isAlive = isAnswering 
           running.delete(id)
           if (countEnds() > endsBefore) {
             blamedEnds = countEnds()
-            return `The process of the client ended ${clientProcess?.unexpectedEnds().at(-1)}.`
+            return `The process of the client ended ${listEnds().at(-1)}.`
           }
           if (silences > silencesBefore) return 'During this check the client did not answer for a while.'
           return isSilent ? 'After this check the client no longer answered.' : undefined

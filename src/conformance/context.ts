@@ -466,12 +466,17 @@ export function createContext({
       return [...httpExchanges.slice(-6).map(describeHttpExchange), ...steps.slice(-6).map(describeStep)]
     },
 
-    /** Returns the first request of this check that the client or its second instance did not answer. */
+    /**
+     * Returns the first request of this check that the client or its second instance did not answer. Prefers a broken
+     * connection to an answer that was only late, because the client may have ended.
+     */
     firstUnanswered(): HttpExchange | undefined {
-      const own = httpExchanges.find(
+      const lost = httpExchanges.filter(
         exchange => 'error' in exchange.response && exchange.response.isLost && isOfClient(exchange),
       )
-      return own ?? attached.map(other => other.firstUnanswered()).find(exchange => exchange !== undefined)
+      const others = attached.map(other => other.firstUnanswered()).filter(exchange => exchange !== undefined)
+      const all = [...lost, ...others]
+      return all.find(({ response }) => !('isLate' in response && response.isLate)) ?? all[0]
     },
 
     /** Attaches a second context of this check. It ends with the check, and reports hide its secrets. */

@@ -17,6 +17,8 @@ export interface ChecksOptions extends WatchOptions {
   platform: Platform
   /** A real browser, if --browser names one. */
   chromium?: Chromium | undefined
+  /** The position in the client's output at which this round begins. The default is the end of the output so far. */
+  outputStart?: number | undefined
   /** The reason why a plain login does not work (obstacle.ts). */
   obstacle?: Obstacle | undefined
   /** With these functions, other checks can run while a check pauses or waits for an answer. */
@@ -30,8 +32,9 @@ const sideBySide = 4
 const slowMs = 2000
 
 /**
- * A check that waited too long for an answer beside other checks is repeated alone. If so many checks in a row wait too
- * long again, the client is slow even without other checks, and the remaining checks are not repeated alone.
+ * If a check waited too long for an answer while other checks were running, the suite repeats it alone. If this many
+ * checks in a row wait too long again, the client is probably slow without other checks, too. To save time, the suite
+ * then no longer repeats such checks.
  */
 const mostLateAlone = 3
 
@@ -44,7 +47,7 @@ interface Suspect {
 /** Returns the results in the order of the checks. The promise never rejects because of the client. */
 export async function runChecks(checks: Check[], given: ChecksOptions): Promise<Result[]> {
   const options = { ...given, settings: shortenWaits(given.settings, given.obstacle) }
-  options.platform.beginRound(options.clientProcess?.outputEnd() ?? 0)
+  options.platform.beginRound(options.outputStart ?? options.clientProcess?.outputEnd() ?? 0)
   const { settings, obstacle, onResult } = options
   const watch = watchClient(options)
   const standstills = watchStandstills()

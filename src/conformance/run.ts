@@ -59,9 +59,9 @@ export async function run(
   environment: Record<string, string | undefined> = {},
   { onSettings, onWaiting, onResult, stop, nextRound }: RunOptions = {},
 ): Promise<Result[]> {
-  const settings = given.startsReplica ? { ...given, replica: await chooseAddress(given.client) } : given
   // Starts the browser first, because this step fails if Chromium or the package playwright-core is not installed.
-  const chromium = settings.browser === undefined ? undefined : await startChromium(settings.browser, environment.PATH)
+  const chromium = given.browser === undefined ? undefined : await startChromium(given.browser, environment.PATH)
+  const settings = given.startsReplica ? { ...given, replica: await chooseAddress(given.client) } : given
   // Imports the sandbox only now, because it loads slowly. With --help, --list or a wrong option, the command does not
   // need it.
   const { startPlatform } = await import('./platform.ts')
@@ -94,10 +94,10 @@ export async function run(
     const loginUrl = settings.client + settings.login
     const { ask, isAnswering, isAlive, whySilent } = askLoginPath(loginUrl)
     /** Asks again and again, until the client answers, has ended or has taken too long. */
-    const untilAnswered = async (isAnswering: () => Promise<boolean>, isRunning: () => boolean) => {
+    const untilReady = async (isReady: () => Promise<boolean>, isRunning: () => boolean) => {
       const end = performance.now() + settings.waitMs
       while (performance.now() < end && isRunning() && !stop?.aborted) {
-        if (await isAnswering()) return true
+        if (await isReady()) return true
         await wait(25)
       }
       return false
@@ -105,7 +105,7 @@ export async function run(
     let slowestFirstLoginMs = 0
     const waitForClient = (isRunning: () => boolean) => {
       slowestFirstLoginMs = 0
-      return untilAnswered(async () => {
+      return untilReady(async () => {
         const { status, durationMs } = await ask()
         slowestFirstLoginMs = Math.max(slowestFirstLoginMs, durationMs)
         return status < notReady
@@ -118,8 +118,12 @@ export async function run(
         )
       // Without PYTHONUNBUFFERED, a program in Python writes to a pipe only after it has printed some kilobytes.
       const defaults = { NODE_COMPILE_CACHE: compiled, PYTHONUNBUFFERED: '1' }
-      const forPort = makeEnvironment(values, settings, environment)
-      const environmentAt = (url: string) => ({ ...defaults, ...environment, ...forPort(addressOf(url).port) })
+      const environmentForPort = makeEnvironments(values, settings, environment)
+      const environmentAt = (url: string) => ({
+        ...defaults,
+        ...environment,
+        ...environmentForPort(addressOf(url).port),
+      })
       const record = recordOutput()
       const started = await startClient(settings.start, environmentAt(settings.client), waitForClient, {
         record,
@@ -131,16 +135,16 @@ export async function run(
       if (settings.startsReplica) {
         const replica = settings.replica!
         const atReplica = askLoginPath(replica + settings.login)
-        const waitForReplica = (isRunning: () => boolean) => untilAnswered(atReplica.isAnswering, isRunning)
-        replicaProcess = await startClient(settings.start, environmentAt(replica), waitForReplica, { record }).catch(
-          (error: Error) => {
-            throw new CannotRun(
-              stop?.aborted
-                ? wasStopped
-                : `The second instance of the client does not answer at ${replica}. With --replica start, the client must listen on the port in the environment variable PORT, or in another variable that --env NAME={PORT} names.\n${error.message}`,
-            )
-          },
-        )
+        const waitForReplica = (isRunning: () => boolean) => untilReady(atReplica.isAnswering, isRunning)
+        replicaProcess = await startClient(settings.start, environmentAt(replica), waitForReplica, {
+          record,
+          isAnswering: atReplica.isAnswering,
+        }).catch((error: Error) => {
+          const why = `The second instance of the client does not answer at ${replica}. With --replica start, the client must listen on the port in the environment variable PORT, or in another variable that --env NAME={PORT} names.`
+          throw new CannotRun(
+            stop?.aborted ? wasStopped : [atReplica.whySilent(), why, error.message].filter(Boolean).join('\n'),
+          )
+        })
       }
     } else {
       onWaiting?.()
@@ -151,23 +155,29 @@ export async function run(
             : whySilent() || `No client answered at ${loginUrl} in ${settings.waitMs / 1000} seconds.`,
         )
     }
-    const parts = { settings, platform, chromium, clientProcess, isAnswering, isAlive, ...(onResult && { onResult }) }
-    const runRound = (round: Check[]) => {
-      const running = findObstacle(parts).then(obstacle => runChecks(round, { ...parts, obstacle }))
+    const processes = { clientProcess, replicaProcess }
+    const parts = { settings, platform, chromium, ...processes, isAnswering, isAlive, ...(onResult && { onResult }) }
+    const runRound = (round: Check[], outputStart?: number) => {
+      const running = findObstacle(parts).then(obstacle => runChecks(round, { ...parts, obstacle, outputStart }))
       return Promise.race([running, stopped])
     }
     const client: RunningClient = {
       watchRestarts: watchRestarts(settings.client, isAnswering).begin,
       restart: async () => {
-        await Promise.all([clientProcess?.restart(), replicaProcess?.restart()])
+        // One after the other, because the command may build the client in its folder.
+        await clientProcess?.restart()
+        await replicaProcess?.restart()
       },
     }
     let results = await runRound(checks)
-    for (let next = await nextRound?.(results, client); next; next = await nextRound?.(results, client)) {
-      const again = new Map((await runRound(next)).map(result => [result.id, result]))
+    for (;;) {
+      // The next round includes what the client prints when it starts again.
+      const outputStart = clientProcess?.outputEnd()
+      const next = await nextRound?.(results, client)
+      if (!next) return results
+      const again = new Map((await runRound(next, outputStart)).map(result => [result.id, result]))
       results = results.map(result => again.get(result.id) ?? result)
     }
-    return results
   } finally {
     await chromium?.close()
     await Promise.all([clientProcess?.stop(), replicaProcess?.stop()])
@@ -261,7 +271,7 @@ function clientSettings(settings: Settings, platform: Platform): Record<string, 
  * names that the client of this project uses, and under the names in --env. All instances get the same random values,
  * so that they have the same keys.
  */
-function makeEnvironment(
+function makeEnvironments(
   values: Record<string, string>,
   { client, env }: Settings,
   environment: Record<string, string | undefined>,

@@ -72,7 +72,9 @@ export function readSettings(args: string[], environment: Record<string, string 
     const text = (values[name] as string | undefined)?.replace(/\/$/, '')
     if (text === undefined) return undefined
     if (!/^https?:\/\//.test(text) || !URL.canParse(text) || new URL(text).origin !== text)
-      problems.push(`--${name} must be an origin such as http://localhost:3000, but is ${text}`)
+      problems.push(
+        `--${name} must be ${name === 'replica' ? 'start, or ' : ''}an origin such as http://localhost:3000, but is ${text}`,
+      )
     return text
   }
   const path = (name: 'login' | 'callback' | 'page' | 'create', isNeeded = false) => {

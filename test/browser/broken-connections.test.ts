@@ -122,7 +122,7 @@ t.test(
     await fillNew(page, publicUrl)
     cutFirst(front, isCreation, { after: true })
     await page.getByRole('button', { name: 'Create application' }).click()
-    await page.getByText('Create a new client secret below.').waitFor()
+    await page.getByText('create a new one below.').waitFor()
     const [first, second] = front.seen.filter(seen => isCreation({ seen } as Exchange))
     t.not(first?.replica, second?.replica)
     t.equal(await countApplications(page, publicUrl), 1)

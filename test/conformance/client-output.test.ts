@@ -37,7 +37,8 @@ async function judge(t: Test, id: string, changeOutput: (settings: Settings) => 
 t.test('a check waits a moment for the output, because a program may print after its answer', async t => {
   const printed = recordOutput()
   const pause = async () => printed.add('GET /exchangeToken?code=a-code-of-a-login\n')
-  const context = { clientProcess: printed, pause, outputStart: 0 } as unknown as CheckContext
+  const platform = { round: { output: 0 } }
+  const context = { clientProcess: printed, pause, outputStart: 0, platform } as unknown as CheckContext
   await t.rejects(
     expectUnprinted(context, 'the code', ['a-code-of-a-login']),
     new Failed('The output of the client contains the code.'),

@@ -361,6 +361,28 @@ for (const [what, first, second, expected] of pairs)
     },
   )
 
+t.test(
+  'if the second instance ends during a check, this check fails, and the suite starts the instance again',
+  async t => {
+    const [client, second] = [fakeProcess(), fakeProcess()]
+    const isRunningInCheck: boolean[] = []
+    const results = await runAll(
+      [
+        check('ends', async () => second.end(), { isAlone: true }),
+        check('later', async () => void isRunningInCheck.push(second.parts.clientProcess.isRunning()), {
+          isAlone: true,
+        }),
+      ],
+      { ...client.parts, replicaProcess: second.parts.clientProcess },
+    )
+    t.match(results, [
+      { verdict: 'failed', reason: 'The process of the client ended with exit code 1.' },
+      { verdict: 'passed' },
+    ])
+    t.same(isRunningInCheck, [true])
+  },
+)
+
 t.test('if a client answers late only because other checks keep its workers busy, no check fails', async t => {
   let isBusy = false
   // This client has one worker. While it is busy, other requests wait until the suite gives up.

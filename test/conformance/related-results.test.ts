@@ -51,7 +51,7 @@ t.test(
     const hint = 'Look at mixed first: the client mixes the data of its visitors.'
     t.equal(reasons.nobody, `Nobody is signed in after a plain login. ${hint}`)
     t.equal(reasons.lost, `The visitor is no longer signed in. ${hint}`)
-    t.equal(reasons.other, 'The page has no title.', 'the reason of another failure is unchanged')
+    t.equal(reasons.other, 'The page has no title.', 'the reason for another failure is unchanged')
     t.equal(reasons.mixed, 'A page of Robin1 shows the application of Robin2.')
   },
 )
@@ -85,7 +85,7 @@ t.test(
       reasons['not-renewed'],
       'The client did not renew the session. Look at shared first: the client makes one renewal for several sessions.',
     )
-    t.equal(reasons.other, 'The page has no title.', 'the reason of another failure is unchanged')
+    t.equal(reasons.other, 'The page has no title.', 'the reason for another failure is unchanged')
     t.equal(reasons.shared, 'The client made one renewal for two sessions.')
   },
 )

@@ -1,4 +1,4 @@
-// Tests which commit a starter records as its origin. `npm run upgrade` compares with this commit.
+// Tests which commit a starter records as its origin. `npm run upgrade` compares the project with this commit.
 import { execFileSync } from 'node:child_process'
 import { cpSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

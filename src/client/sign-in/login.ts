@@ -197,6 +197,7 @@ export function createLogin({
     // The exchange goes from server to server, with the client secret. exchangeCode checks every field of the response,
     // including the state.
     const tokens = await portal.exchangeCode(callback, login.codeVerifier, context)
+    const receivedAt = clock()
     if (login.connectsFor) {
       await keepConnection(request, tokens, login.connectsFor)
       logEvent(request, 'connected')
@@ -207,7 +208,7 @@ export function createLogin({
 
     // The new session contains no data from an earlier session in this browser, because an attacker may have set the
     // cookies of the earlier session.
-    const { session, cookies } = sessions.begin(tokens, name, request.cookies, context)
+    const { session, cookies } = sessions.begin({ ...tokens, receivedAt }, name, request.cookies, context)
     logAsOwner(request, session.owner)
     logEvent(request, 'login_succeeded')
     countLogin(request, 'login_succeeded')

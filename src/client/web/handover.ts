@@ -85,11 +85,10 @@ async function takeFrom(
 ): Promise<string> {
   const handover = sealer.unsealCookie(cookieName, request.cookies)?.payload as Handover | undefined
   const isForThisPage =
-    handover?.path === requestPath(request) &&
-    handover?.sessionOwner === request.visitorIfAny?.sessionOwner &&
-    !isPrefetch(request)
-  const page = await render(isForThisPage ? handover?.value : undefined)
-  if (isForThisPage && request.method !== 'HEAD') setCookies(reply, [expire(cookieName)])
+    handover?.path === requestPath(request) && handover?.sessionOwner === request.visitorIfAny?.sessionOwner
+  const mayUse = isForThisPage && !isPrefetch(request)
+  const page = await render(mayUse ? handover?.value : undefined)
+  if (mayUse && request.method !== 'HEAD') setCookies(reply, [expire(cookieName)])
   return page
 }
 

@@ -3,8 +3,9 @@
 const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
 
 /**
- * Replaces one character. The new character differs from the old one in base64 in the highest bit, and in hexadecimal
- * digits, where A and a are equal. So the decoded bytes change.
+ * Replaces one character, so that the decoded bytes change. In base64, the highest of the character's six bits changes,
+ * because a decoder ignores the lowest bits of the last character. In hexadecimal digits, the new character is never the
+ * same letter in another case.
  */
 export function withOtherCharacter(text: string, at: number): string {
   const index = alphabet.indexOf(text[at]!)

@@ -108,7 +108,7 @@ export async function acceptInvitation(
   })
 }
 
-/** The kind of link that a call has ended. Each link connects a user and a group. */
+/** The kind of link that `endLink` has ended. Each link connects a user and a group. */
 export type EndedLink = 'membership' | 'invitation'
 
 /**

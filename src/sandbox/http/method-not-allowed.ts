@@ -8,7 +8,7 @@ const methods: HTTPMethods[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTION
 
 /**
  * Notes the routes that are added to this scope after this call. The returned function adds the 405 answers: call it
- * after the last route was added. Pass it `refuse`, a function that throws an error. The scope's error handler turns
+ * after the last route has been added. Pass it `refuse`, a function that throws an error. The scope's error handler turns
  * this error into the 405 answer.
  */
 export function trackMethods(scope: FastifyInstance): (refuse: () => never) => void {

@@ -85,7 +85,7 @@ declare module 'fastify' {
 /**
  * Tells the observer about every request to a route that has a kind of step, and about every refused request. The
  * observer does not get the successful requests for the portal's own pages and files. Without an observer, the sandbox
- * keeps no checks and makes no steps, but its log still contains the client and the reason of a refusal.
+ * keeps no checks and makes no steps, but its log still contains the client and the reason for a refusal.
  */
 export function observeRequests(
   server: FastifyInstance,

@@ -71,15 +71,15 @@ function toKysely(database: DatabaseSync): Db {
 type SqliteConfig = ConstructorParameters<typeof SqliteDialect>[0]
 
 class ImmediateDialect extends SqliteDialect {
-  readonly #driver: ImmediateDriver
+  readonly #newDriver: () => ImmediateDriver
 
   constructor(config: SqliteConfig, isInTransaction: () => boolean) {
     super(config)
-    this.#driver = new ImmediateDriver(config, isInTransaction)
+    this.#newDriver = () => new ImmediateDriver(config, isInTransaction)
   }
 
   override createDriver(): ImmediateDriver {
-    return this.#driver
+    return this.#newDriver()
   }
 }
 

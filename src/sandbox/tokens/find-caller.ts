@@ -10,8 +10,8 @@ import { type AccessTokenClaims, grantIdOf, hasExpiredEarly, readAccessToken } f
 /**
  * The three kinds of access tokens: a token from the portal's own page, a token that a client received at a login, and
  * a token that belongs to an application's credentials. With a token of the first kind, a caller has all rights of the
- * user. With a token of the second kind, a caller has the same rights, except changing the members of groups. A token of
- * the third kind gives access only to its application.
+ * user. With a token of the second kind, a caller has the same rights, except the right to change the members of
+ * groups. A token of the third kind gives access only to its application.
  */
 export type TokenKind = 'portal' | 'client' | 'application'
 

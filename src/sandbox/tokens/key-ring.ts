@@ -44,8 +44,8 @@ export async function openKeyRing(store: Store, clock: () => Date): Promise<KeyR
    */
   function readKeys(olderThanMs: number): Promise<SigningKey[]> {
     const nowMs = clock().getTime()
-    // Also read the keys again if the clock was set back. Otherwise removed keys would stay valid until the clock shows
-    // the old time again.
+    // Also read the keys again if the clock was set back. Otherwise, a removed key would stay valid until the clock
+    // reaches the time of the last read again.
     if (nowMs < readAtMs || nowMs - readAtMs >= olderThanMs) {
       readAtMs = nowMs
       signingKeys = listKeys(store.read).then(toSigningKeys)

@@ -92,7 +92,7 @@ export async function visitEveryPage(
   await press('Create application')
   await page.getByRole('alert').waitFor()
   await press('Create application')
-  await page.getByText('created when you first sent the form').waitFor()
+  await page.getByText('created after you opened the form').waitFor()
   await look('application-created-earlier')
   await visit('application-gone', '/applications/00000000-0000-4000-8000-000000000000')
 

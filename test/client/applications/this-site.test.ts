@@ -89,7 +89,7 @@ t.test(
     const done = await browser.post(`${here}/delete`, { ...form, confirmation: 'Reference client' })
     t.equal(done.statusCode, 303)
     t.equal(done.headers.location, '/')
-    t.equal(platform.received().length - calls, 2, 'the portal refuses all calls of this site from now on')
+    t.equal(platform.received().length - calls, 2, 'the portal refuses all calls from this site from now on')
     t.same(
       browser.names().filter(name => /session|refresh/.test(name)),
       [],

@@ -203,7 +203,7 @@ t.test('the event stream contains every new note, and ends when the server stops
   t.ok(file)
 })
 
-t.test('if the session has ended, every route answers the request of a script with 401 and an error code', async t => {
+t.test('if the session has ended, every route answers a request from a script with 401 and an error code', async t => {
   const { browser } = await buildExample(t)
   const json = { method: 'POST', json: { note: 'milk' } } as const
   for (const answer of [

@@ -50,7 +50,7 @@ for (const template of ['message.eta', 'layout.eta']) {
   })
 }
 
-t.test('PG-20: if the page that asks to sign in fails, the visitor gets a plain page', async t => {
+t.test('PG-20: if the page that asks the visitor to sign in fails, the visitor gets a plain page', async t => {
   const { browser } = await buildBroken(t, 'message.eta')
   isPlain(t, await browser.post('/note', { formToken: 'x' }))
 })

@@ -373,7 +373,7 @@ const formToken = (visit: Visit) =>
 
 const ownForms = /<form method="post" action="\/(?!logout)[^"]*/g
 
-/** Protects each form only by a token. `isSent` returns true if the request contains the token. */
+/** Protects each form only with a token. `isSent` returns true if the request contains the token. */
 const protectedByToken = (
   addToken: (body: string, token: string) => string,
   isSent: (visit: Visit, form: URLSearchParams, token: string) => boolean,
@@ -404,7 +404,7 @@ const tokenPlaces: Record<string, Partial<Behaviour>> = {
 }
 
 for (const [place, change] of Object.entries(tokenPlaces))
-  t.test(`if a client protects its forms only by a token ${place}, no check of forged forms fails`, async t => {
+  t.test(`if a client protects its forms only with a token ${place}, no check of forged forms fails`, async t => {
     const stage = await openStage()
     t.teardown(stage.close)
     const results = await stage.judge(

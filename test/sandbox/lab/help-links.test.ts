@@ -24,7 +24,7 @@ const labUrl = 'http://127.0.0.1:4002'
 const headers = { host: '127.0.0.1:4002' }
 
 /**
- * Builds a server that refuses every request. The path of a request contains the error format and the reason of the
+ * Builds a server that refuses every request. The path of a request contains the error format and the reason for the
  * refusal.
  */
 async function buildRefusing(t: Test) {
@@ -67,7 +67,7 @@ function helpIn({ body, headers }: LightMyRequestResponse): string | undefined {
 }
 
 t.test(
-  'in every error format, a refusal links to its step in the laboratory, and the step links to the reason of the refusal',
+  'in every error format, a refusal links to its step in the laboratory, and the step links to the reason for the refusal',
   async t => {
     const { server, lab, names } = await buildRefusing(t)
     const reference = (await lab.inject({ url: '/reference', headers })).body

@@ -131,8 +131,8 @@ function spawnSandbox(
   t: Test,
   { databaseUrl, settings, prefix = [], nodeOptions, ports, isUnprivileged }: StartOptions,
 ) {
-  // Leave out the NODE_OPTIONS that tap adds to every process that a test starts. With these options the process writes
-  // files for tap when it ends, and these writes would fail under a quota or as another user.
+  // Leave out the NODE_OPTIONS that tap adds to every process that a test starts. With these options, the process
+  // writes files for tap when it ends. These writes would fail if the process has a quota or runs as another user.
   const ownOptions = nodeOptions ? [`NODE_OPTIONS=${nodeOptions}`] : ['-u', 'NODE_OPTIONS']
   const isLimited = isUnprivileged || prefix.length > 0
   const child: ChildProcess = spawn('env', [...ownOptions, ...prefix, process.execPath, 'src/sandbox/main.ts'], {

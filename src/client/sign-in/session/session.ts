@@ -57,7 +57,8 @@ const rememberEndMs = 60 * 60 * 1000
 
 type Log = { warn: (entry: object) => void }
 
-/** The result of a renewal. `expiresIn` counts from the time `receivedAt`, even if a later request gets this result. */
+/** `expiresIn` counts from the time `receivedAt`, even if the client uses the tokens later. */
+type ReceivedTokens = Tokens & { receivedAt: Date }
 type SharedTokens = RenewedTokens & { receivedAt: Date }
 
 export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date, log: Log) {
@@ -72,14 +73,14 @@ export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date
    * token is too long.
    */
   function begin(
-    tokens: Tokens,
+    tokens: ReceivedTokens,
     name: string,
     cookies: Cookies,
     context: RequestContext,
   ): { session: Session; cookies: Cookie[] } {
     const owner = readSubject(tokens.accessToken) ?? randomUUID()
     const signInEndsAt = new Date(clock().getTime() + maxSessionMs)
-    return sealTokens({ ...tokens, receivedAt: clock() }, { owner, name, signInEndsAt }, undefined, cookies, context)
+    return sealTokens(tokens, { owner, name, signInEndsAt }, undefined, cookies, context)
   }
 
   /**
@@ -202,7 +203,7 @@ export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date
 
   /** Makes a session from tokens, with all its cookies. */
   function sealTokens(
-    tokens: Tokens & { receivedAt: Date },
+    tokens: ReceivedTokens,
     signedIn: Omit<RefreshToken, 'value'>,
     data: Session['data'],
     cookies: Cookies,

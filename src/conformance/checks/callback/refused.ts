@@ -366,19 +366,19 @@ const failedSecondLogins: [what: string, fail: FailedLogin][] = [
   ],
   [
     'a second login whose callback is for another client',
-    withChanged(query => query.set('client_id', '00000000-0000-4000-8000-000000000000')),
+    callbackWith(query => query.set('client_id', '00000000-0000-4000-8000-000000000000')),
   ],
   [
     'a second login whose callback comes from another issuer',
-    withChanged(query => query.set('iss', 'https://evil.example')),
+    callbackWith(query => query.set('iss', 'https://evil.example')),
   ],
-  ['a second login whose callback has no code', withChanged(query => query.delete('code'))],
-  ['a second login whose callback has two codes', withChanged(query => query.append('code', 'A'.repeat(30)))],
-  ['a second login whose callback has no subject', withChanged(query => query.delete('subject'))],
+  ['a second login whose callback has no code', callbackWith(query => query.delete('code'))],
+  ['a second login whose callback has two codes', callbackWith(query => query.append('code', 'A'.repeat(30)))],
+  ['a second login whose callback has no subject', callbackWith(query => query.delete('subject'))],
 ]
 
-/** Returns a failed login whose callback has changed parameters. */
-function withChanged(change: (query: URLSearchParams) => void): FailedLogin {
+/** Returns a failed login whose callback has other parameters. */
+function callbackWith(change: (query: URLSearchParams) => void): FailedLogin {
   return (_context, _start, callback) => {
     change(callback.searchParams)
     return callback

@@ -1,4 +1,5 @@
 // Checks how the client behaves if the login portal answers the exchange wrongly or not at all.
+import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import type { Page } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
@@ -14,8 +15,8 @@ import { slowErrors } from './slow-errors.ts'
 
 interface FailedLogin {
   page: Page
-  /** How many exchanges of this login arrived at the portal. */
-  exchanges: number
+  /** The exchanges of this login that arrived at the portal. */
+  exchanges: LabStep[]
   tookMs: number
 }
 
@@ -51,7 +52,7 @@ async function loginUnder(
     throw new Undecided(
       `The fault that this check had ordered did not affect any exchange of the client. The client answered the callback with ${describePage(page)}.`,
     )
-  return { page, exchanges: ownSteps().filter(({ kind }) => kind === 'exchange').length, tookMs }
+  return { page, exchanges: ownSteps().filter(({ kind }) => kind === 'exchange'), tookMs }
 }
 
 function expectAnswer({ page }: FailedLogin): void {
@@ -61,6 +62,12 @@ function expectAnswer({ page }: FailedLogin): void {
     'The answer is the default error page of a server: status 500, with no text from the client.',
     page,
   )
+}
+
+/** Fails if the client repeated the exchange. Ends the check if the client made no exchange. */
+function expectOneExchange(exchanges: LabStep[], message: string): void {
+  if (exchanges.length === 0) throw new Undecided('The client made no exchange.')
+  expect(exchanges.length === 1, `${message} ${exchanges.length} exchanges.`, ...exchanges)
 }
 
 /** Fails unless another visitor can still begin a login. */
@@ -199,7 +206,7 @@ const retries: CheckDefinition[] = single.map(([failure, what]) => ({
   fix: 'Never repeat a POST automatically. Show a page with a link to a new login.',
   async run(context) {
     const { exchanges } = await loginUnder(context, `exchange-${failure}`)
-    expect(exchanges === 1, `The client made ${exchanges} exchanges.`, ...context.arrived('exchange'))
+    expectOneExchange(exchanges, 'The client made')
   },
 }))
 
@@ -220,7 +227,7 @@ export const portalFaults: CheckDefinition[] = [
       for (const { what, kind, options } of oddPortalAnswers) {
         const { page, exchanges } = await loginUnder(context, `exchange-${kind}`, options)
         await context.dropFaults()
-        if (exchanges === 0) throw new Undecided('The client made no exchange.')
+        if (exchanges.length === 0) throw new Undecided('The client made no exchange.')
         expect(page.status !== 0, `After ${what}, the browser got ${describePage(page)}.`, page)
         expect(
           !isBareFailure(page),
@@ -290,11 +297,8 @@ export const portalFaults: CheckDefinition[] = [
       ]
       for (const [failure, options] of failures) {
         const { exchanges } = await loginUnder(context, `exchange-${failure}`, options)
-        expect(
-          exchanges === 1,
-          `With the fault exchange-${failure}${options ? ' and Retry-After: 1' : ''}, the client made ${exchanges} exchanges.`,
-          ...context.arrived('exchange').slice(-exchanges),
-        )
+        const what = `the fault exchange-${failure}${options ? ' and Retry-After: 1' : ''}`
+        expectOneExchange(exchanges, `With ${what}, the client made`)
         await context.dropFaults()
       }
     },
@@ -461,7 +465,7 @@ export const portalFaults: CheckDefinition[] = [
     async run(context) {
       const { page, exchanges } = await loginUnder(context, 'exchange-503', { retryAfter: 3600 })
       expect(page.status !== 0, 'The browser got no answer within 20 seconds.', page)
-      expect(exchanges === 1, `The client made ${exchanges} exchanges.`)
+      expectOneExchange(exchanges, 'The client made')
     },
   },
   {

@@ -298,7 +298,10 @@ export const stateAndVerifier: CheckDefinition[] = [
       const before = new Set([...own, ...context.platform.begunStates])
       await context.clientProcess!.restart()
       const after = await statesOf(context, 5)
-      expect(!after.some(state => before.has(state)), 'After the restart, the client created an earlier state again.')
+      expect(
+        !after.some(state => before.has(state)),
+        'After the restart, the client created a state that it had already used.',
+      )
     },
   },
   {
@@ -316,7 +319,10 @@ export const stateAndVerifier: CheckDefinition[] = [
       const others = await statesOf(context, 8, undefined, context.settings.replica)
       const earlier = new Set([...before, ...own])
       expect(!others.some(state => earlier.has(state)), 'Both instances created the same state.')
-      expect(!own.some(state => before.includes(state)), 'An instance created an earlier state again.')
+      expect(
+        !own.some(state => before.includes(state)),
+        'An instance created a state that was already used in this run.',
+      )
     },
   },
   {

@@ -1,6 +1,6 @@
 // Checks that restart the client, with the same settings or with different settings.
 import { randomUUID } from 'node:crypto'
-import { type CheckDefinition, NotApplicable, ReportedElsewhere } from '../../check.ts'
+import { type CheckDefinition, NotApplicable, ReportedElsewhere, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect, fail, failWithFix } from '../../findings.ts'
 import { otherLoopback } from '../../other-site.ts'
@@ -129,7 +129,8 @@ export const restarts: CheckDefinition[] = [
       ]
       await withOtherSettings(context, async () => {
         for (const { browser, callback, setting, value, parameter, read } of begun) {
-          await context.clientProcess!.restart({ [setting]: value }).catch(() => {
+          await context.clientProcess!.restart({ [setting]: value }).catch(error => {
+            if (error instanceof Undecided) throw error
             throw new NotApplicable(`the client does not start with another ${setting}`)
           })
           const address = await addressOfStart(context)

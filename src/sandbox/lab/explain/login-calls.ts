@@ -121,7 +121,7 @@ export function loginCalls({
         tags,
         operationId: 'showLogin',
         summary:
-          'Show what happened in one login: its steps, the reasons of refusals, and the notices about the client',
+          'Show what happened in one login: its steps, the reasons for refusals, and the notices about the client',
         params: idInPath,
         querystring: queryOf(),
         response: { 200: answer('The login with its steps.', 'Login'), ...refusalAnswers(404) },

@@ -174,7 +174,7 @@ function sayLoop(times: number, { step }: LoginStatus, login: Pick<RecordedLogin
 
 /**
  * Which refusals a fault in an earlier step can cause. Each pair has a pattern for the name of the fault, and a pattern
- * for the reasons of the refusals. For example, after a redirect with a wrong state, the client may send this state to
+ * for the names of the reasons. For example, after a redirect with a wrong state, the client may send this state to
  * the portal. But a fault in the redirect never causes a wrong client secret.
  */
 const causedBy: [place: RegExp, reasons: RegExp][] = [

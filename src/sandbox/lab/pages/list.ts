@@ -155,7 +155,7 @@ function addressFor(
 }
 
 /**
- * Returns the reasons that the filter offers: the reasons of all refusals and the selected reason, in the order of the
+ * Returns the reasons that the filter offers: the reasons for all refusals and the selected reason, in the order of the
  * catalogue.
  */
 function reasonsIn(all: RecordedLogin[], { reason }: LoginQuery): string[] {

@@ -71,7 +71,7 @@ export function createHide(bytes: Buffer = randomBytes(32)) {
   }
 
   /**
-   * Hides secrets in each address of the text. Only a field for several addresses separates them by commas. An address
+   * Hides secrets in each address in the text. Only a field for several addresses separates them by commas. An address
    * can also contain a comma, so a new address begins only at a scheme.
    */
   function hideInAddresses(name: string, text: string): string {

@@ -1,4 +1,5 @@
-// Clients that limit only correct answers from the API, or only one of their calls, and clients that repeat calls.
+// Clients whose limits of size and time apply only to successful answers of the API, or only to one of their calls. And
+// clients that repeat calls.
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Behaviour, correct } from '../../behaviour.ts'
 import { deadlineOfHeaders, onAnswer, repeatsAfterRetryAfter, unlimited } from '../../call-changes.ts'
