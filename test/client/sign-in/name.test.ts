@@ -26,6 +26,19 @@ async function nameOn(browser: TestBrowser, path = '/page'): Promise<string | un
   return name === undefined ? undefined : unescapeHtml(name)
 }
 
+t.test(
+  'F-20: the session cookie ends with the access token, even if the name arrives later than the tokens',
+  async t => {
+    const { browser, platform, clock } = await buildWithName(t, jane)
+    platform.answer('GET /api/me', (_request, response) => {
+      clock.advance(60)
+      send(response, { body: { '@id': 'visitor-1', firstName: 'Jane', lastName: 'Doe' } })
+    })
+    const page = await signIn(browser)
+    t.equal(page.cookies.find(({ name }) => name === '__Host-session')?.maxAge, 3600 - 60)
+  },
+)
+
 t.test('name-once: the client asks for the name once, with the access token, and shows it on every page', async t => {
   const { browser, platform, clock } = await buildWithName(t, jane)
   await signIn(browser)
