@@ -93,14 +93,29 @@ t.test('if a process of the client has left its group and still answers, the cli
   const server = `require('node:net').createServer().listen(${port}, '127.0.0.1')`
   const options = `{ detached: true, stdio: 'ignore' }`
   const lines = `console.log(require('node:child_process').spawn(process.execPath, ['-e', process.argv[1]], ${options}).pid); setInterval(() => 0, 1e6)`
-  const isAnswering = async () => !(await isFree(port))
+  // Connects to the port. Testing whether the port is free would use the port for a moment, so the server might not
+  // start.
+  const isAnswering = () =>
+    new Promise<boolean>(resolve => {
+      const socket = connect(port, '127.0.0.1')
+      socket.on('error', () => resolve(false))
+      socket.on('connect', () => {
+        socket.destroy()
+        resolve(true)
+      })
+    })
   const waitForClient = async () => {
     while (!(await isAnswering())) await setImmediate()
     return true
   }
   const command = `exec "${process.execPath}" -e "${lines}" "${server}"`
   const client = await startClient(command, process.env, waitForClient, { isAnswering })
-  const left = Number(client.output())
+  /** Waits until the client has printed so many ids of processes, and returns the last id. */
+  const printedPid = async (count: number) => {
+    while (client.output().split('\n').length <= count) await setImmediate()
+    return Number(client.output().split('\n')[count - 1])
+  }
+  const left = await printedPid(1)
   t.teardown(() => client.stop())
   await t.rejects(client.restart(), { constructor: Undecided, message: /a program still answers at its address/ })
   const watch = watchClient({ clientProcess: client, isAnswering })
@@ -108,7 +123,7 @@ t.test('if a process of the client has left its group and still answers, the cli
   process.kill(left)
   await client.restart()
   t.equal(await watch.makeReady(), undefined, 'when the address is free, the client runs again')
-  process.kill(Number(client.output().split('\n')[1]))
+  process.kill(await printedPid(2))
 })
 
 t.test('if the client’s shell ends by itself, its children end as well', async t => {
