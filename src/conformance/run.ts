@@ -267,9 +267,9 @@ function clientSettings(settings: Settings, platform: Platform): Record<string, 
 }
 
 /**
- * Returns a function that returns the variables of an instance of the client. They are the client's settings, under the
- * names that the client of this project uses, and under the names in --env. All instances get the same random values,
- * so that they have the same keys.
+ * Makes the environment variables for each instance of the client. The returned function takes the port of an instance.
+ * The variables are the client's settings, under the names that the client of this project uses, and under the names in
+ * --env. All instances get the same random values, so that they have the same keys.
  */
 function makeEnvironments(
   values: Record<string, string>,

@@ -57,8 +57,8 @@ export const list: FastifyPluginAsyncJsonSchemaToTs<{ Options: ApplicationsOptio
 }
 
 /**
- * Reads all applications of the visitor. A 404 answer does not mean that an application is missing, but for example that
- * API_URL is wrong. So this function throws the same PublicError (502) as for an answer that nobody can read.
+ * Reads all applications of the visitor. If the API answers 404, no application is missing, but API_URL may be wrong. So
+ * this function then throws PublicError 502, as for any other answer that the client does not understand.
  */
 async function loadApplications({ api }: Visitor): Promise<Application[]> {
   try {

@@ -10,7 +10,7 @@ export const formsAtOnce: CheckDefinition[] = [
   {
     id: 'tabs-forms-at-once',
     title:
-      'If two visitors send forms at the same time, the client creates each application with the token of the visitor who sent the form',
+      'If two visitors send forms at the same time, the client uses the token of each visitor only for the form of this visitor',
     rule: 'visitors-apart',
     why: 'If the handler of a form keeps the visitor in an object that several requests use, the application of one visitor is created with the token of another visitor.',
     fix: 'Keep the visitor of a request in a local variable or in the request object. Never keep it in a field of a handler, a controller or a module.',

@@ -154,7 +154,7 @@ export function groupPages(services: Pick<Services, 'addresses' | 'store' | 'key
     const callerId = visitorOf(request).id
     const userId = (fields.userId ?? '').trim()
     const groupPath = `${listPath}/${encodeURIComponent(groupId)}`
-    /** `user`: the other user whom the change is about. */
+    /** `user`: the user whose membership or invitation has changed. */
     const log = (what: string, user?: string) =>
       request.log.info(
         { code: `group-${what}`, groupId, caller: callerId, ...(user && { user }) },
