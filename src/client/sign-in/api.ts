@@ -10,6 +10,7 @@ import {
   type RequestContext,
   type Upstream,
 } from '../upstream.ts'
+import { validatorFor } from '../web/ajv.ts'
 
 export type CallOptions = {
   /**
@@ -66,8 +67,6 @@ type ApiOptions = {
   /** The address at which this server reaches the API, without a trailing slash. */
   apiUrl: string
   context: RequestContext
-  /** Compiles a JSON Schema. */
-  compile: (schema: Record<string, unknown>) => (value: unknown) => unknown
   accessToken: () => string
   /** Called after the API has refused the access token. Gets a new access token, or throws SignInRequired. */
   renewAccessToken: () => Promise<void>
@@ -92,7 +91,7 @@ export class SignInRequired extends PublicError {
 }
 
 export function createApi(options: ApiOptions): Api {
-  const { upstream, apiUrl, context, compile, accessToken, renewAccessToken, expireSession } = options
+  const { upstream, apiUrl, context, accessToken, renewAccessToken, expireSession } = options
 
   async function sendWithToken(call: Omit<Call, 'context'>): Promise<Answer> {
     const send = (deadlineMs: number) => {
@@ -132,8 +131,7 @@ export function createApi(options: ApiOptions): Api {
 
   /** Returns the JSON of the answer. Throws a PublicError with status 502 if the JSON does not match the schema. */
   function check({ json }: Answer, schema: object): unknown {
-    const matches = compile(schema as Record<string, unknown>)
-    if (!matches(json)) throw upstream.unexpected('an answer that does not match its schema')
+    if (!validatorFor(schema)(json)) throw upstream.unexpected('an answer that does not match its schema')
     return json
   }
 

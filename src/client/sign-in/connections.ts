@@ -5,7 +5,6 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { describeCause, PublicError } from '../errors.ts'
 import { callContext } from '../operations/request-log.ts'
 import { backgroundContext, type RequestContext, type Upstream } from '../upstream.ts'
-import { ajvOptions, buildValidator } from '../web/ajv.ts'
 import { type Api, createApi, SignInRequired } from './api.ts'
 import { hashUserId } from './login.ts'
 import { withTimeLimit } from './product-hooks.ts'
@@ -99,15 +98,6 @@ export function createConnections(app: FastifyInstance, options: ConnectionsOpti
       .catch(() => app.log.warn({ event: 'revocation_failed', reqId: context.requestId }))
   }
 
-  /** Compiles the schemas of calls that do not belong to a request, as `request.compileValidationSchema` does. */
-  const compiler = buildValidator({}, ajvOptions)
-  const compiled = new WeakMap<object, (value: unknown) => unknown>()
-  function compile(schema: object): (value: unknown) => unknown {
-    const validate = compiled.get(schema) ?? compiler({ schema, method: '', url: '' })
-    compiled.set(schema, validate)
-    return validate
-  }
-
   return {
     keepConnection,
     renewConnection,
@@ -118,7 +108,6 @@ export function createConnections(app: FastifyInstance, options: ConnectionsOpti
         upstream,
         apiUrl,
         context: backgroundContext(randomUUID()),
-        compile,
         accessToken: () => accessToken,
         // This API does not renew the tokens. The job calls `renewConnection`, because the job has to store the new
         // tokens.

@@ -59,7 +59,6 @@ export function createVisitors(options: VisitorsOptions) {
       upstream,
       apiUrl,
       context,
-      compile: schema => request.compileValidationSchema(schema),
       accessToken: () => current.accessToken,
       // All calls of this request share one renewal, even if the API refuses them at different times.
       renewAccessToken: () => {
@@ -82,7 +81,6 @@ export function createVisitors(options: VisitorsOptions) {
       upstream,
       apiUrl,
       context: callContext(request),
-      compile: schema => request.compileValidationSchema(schema),
       accessToken: () => session.accessToken,
       renewAccessToken: async () => {
         logRefusedToken(request)

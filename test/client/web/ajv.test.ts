@@ -44,3 +44,25 @@ t.test('a query and the API’s answers get missing values that have a default, 
   t.equal((await open('/answer')).statusCode, 502)
   await t.rejects(offline.get('/thing', openSchema), { code: 'api_unexpected' })
 })
+
+t.test('a validator compiler that a product sets for its routes does not check the API’s answers', async t => {
+  const { browser } = await buildTestClient(t, {
+    scripts: { ...smallApi, 'GET /thing': { body: { name: 'a', other: 'b' } } },
+    product: {
+      ...smallProduct,
+      async pages(signedIn, options) {
+        await signedIn.register(smallProduct.pages, options)
+        // This compiler accepts every value, as a compiler for the schemas of another library could accept answers that
+        // it does not understand.
+        signedIn.setValidatorCompiler(() => value => ({ value }))
+        signedIn.get('/good-answer', async request => request.visitor.api.get('/thing', openSchema))
+        signedIn.get('/wrong-answer', async request => request.visitor.api.get('/thing', schema))
+      },
+    },
+  })
+  await signIn(browser)
+  const open = (path: string) => browser.get(path, { site: 'same-origin' })
+
+  t.same((await open('/good-answer')).json(), { name: 'a', other: 'b', size: 10 })
+  t.equal((await open('/wrong-answer')).statusCode, 502)
+})
