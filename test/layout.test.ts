@@ -71,7 +71,7 @@ const clientArrows: [path: string, mayImport: RegExp][] = [
   ['config.ts', /^(read-settings|secret)\.ts$/],
   ['read-settings.ts', /^secret\.ts$/],
   ['settings.ts', /^(read-settings|secret)\.ts$/],
-  ['sign-in/protocol/', /^sign-in\/protocol\/|^(upstream|errors|secret)\.ts$/],
+  ['sign-in/protocol/', /^sign-in\/protocol\/|^(upstream|errors|expiring-map|secret)\.ts$/],
   ['sign-in/', /^(sign-in|web)\/|^(upstream|errors|expiring-map|secret|texts)\.ts$|^operations\/request-log\.ts$/],
   // From sign-in, web may import only the type of the visitor, because every page shows the visitor.
   [

@@ -101,8 +101,8 @@ export async function buildServer(config: Config, options: ServerOptions, site: 
   const dispatcher = options.dispatcher ?? createDispatcher()
   // Cookies are valid only for this registration at this portal. If one of these settings changes, visitors must sign
   // in again.
-  const registration = [config.clientId, config.loginUrl, config.redirectUri].join('\n')
-  const sealer = createSealer(config.cookieKeys, registration, clock)
+  const sealedFor = [config.clientId, config.loginUrl, config.redirectUri].join('\n')
+  const sealer = createSealer(config.cookieKeys, sealedFor, clock)
   const headers = securityHeaders(config)
   const deadlines = createDeadlines(requestDeadlineMs)
   const english = { lang: 'en', web: webTexts, signIn: signInTexts, upstream: upstreamTexts, start: startTexts }

@@ -99,9 +99,6 @@ export function readConfig(
 
 function readClientSettings(reader: SettingsReader, environment: Environment) {
   const { text, secret, integer, oneOf, address, problem } = reader
-  const internal = (name: string, publicAddress: string): string =>
-    address(name, publicAddress, { allowHttp: Boolean(environment[name]) })
-
   const port = integer('PORT', 65535)
   const publicUrl = address('PUBLIC_URL', `http://localhost:${port}`, { allowPath: false })
   // The portal accepts only the origin of a registered redirect URI (rule cancel-url-own). If PUBLIC_URL is wrong,
@@ -140,8 +137,8 @@ function readClientSettings(reader: SettingsReader, environment: Environment) {
     cancelUrl,
     loginUrl,
     apiUrl,
-    loginInternalUrl: internal('LOGIN_INTERNAL_URL', loginUrl),
-    apiInternalUrl: internal('API_INTERNAL_URL', apiUrl),
+    loginInternalUrl: address('LOGIN_INTERNAL_URL', loginUrl, { allowHttp: true }),
+    apiInternalUrl: address('API_INTERNAL_URL', apiUrl, { allowHttp: true }),
     clientId: text('CLIENT_ID'),
     clientSecret,
     /** Each key consists of 32 bytes, written in base64url. The first key seals new values. */

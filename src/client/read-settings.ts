@@ -7,7 +7,8 @@ export type Setting = {
   about: string
   /**
    * The value that is used if the setting is missing. A setting without a default is required. A setting with an empty
-   * default is optional.
+   * default is optional. If the value depends on other settings, this text only describes the value in tables. `read`
+   * then passes the value itself as `fallback`.
    */
   default?: string
   /** The value of a secret can also be in a file, whose path is in NAME_FILE. Read the value with `secret`. */

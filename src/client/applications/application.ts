@@ -5,6 +5,7 @@ import type { ApplicationFields, Client } from './fields.ts'
 
 /** If a text field is missing from the API's answer, its value is an empty string. */
 export type Application = Omit<ApplicationFields, keyof Client> & {
+  /** The platform gives an application and its OAuth client the same id, so this is also the client ID. */
   id: string
   createdAt: Date | undefined
   updatedAt: Date | undefined

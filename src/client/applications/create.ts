@@ -43,7 +43,7 @@ export const create: FastifyPluginAsync<ApplicationsOptions> = async (app, { con
     page: '/applications/new',
     template: 'applications/form',
     notInDraft: ['groupNames'],
-    async data(request, { fields, errors, hasNoVisitor }) {
+    async data(request, { fields, hasNoVisitor }) {
       // Without a visitor, the client cannot read the groups from the API.
       const { groups, apiTime, problem: groupsProblem } = hasNoVisitor ? {} : await loadGroups(request.visitor)
       const makesGroup = groups ? groups.length === 0 : Boolean(fields.groupName)
@@ -56,7 +56,6 @@ export const create: FastifyPluginAsync<ApplicationsOptions> = async (app, { con
         title: request.texts.applications.form.newTitle,
         action: '/applications',
         isNew: true,
-        errors,
         formFields: makesGroup ? { ...formFields, name } : formFields,
         groups: choices,
         groupNames,

@@ -2,7 +2,7 @@
 // value for each field that differs.
 //
 // Besides the fields of the application, the form contains:
-// - `etag` and `seen`: hidden fields that record which stored values the visitor has seen (toHiddenFields);
+// - `etag` and `shownHashes`: hidden fields that record which stored values the visitor has seen (toHiddenFields);
 // - `choosing`: a hidden field. On the page with the choices (choose.eta), its value is `yes`. On other pages, it is
 //   empty;
 // - `keep-name`, `keep-description` and so on: the choices, `typed` or `stored`.
@@ -48,12 +48,12 @@ export class EditConflict extends PublicError {
 /**
  * Hidden fields that record which stored values the visitor has seen.
  *
- * `etag` is empty if the API does not send an ETag. `seen` contains a short hash of each stored value, because the
+ * `etag` is empty if the API does not send an ETag. `shownHashes` contains a short hash of each stored value, because the
  * values themselves would double the size of a draft.
  */
-export function toHiddenFields(stored: Application): { etag: string; seen: string } {
+export function toHiddenFields(stored: Application): { etag: string; shownHashes: string } {
   const values = editableFields(stored)
-  return { etag: stored.etag ?? '', seen: names.map(name => shortHash(values[name])).join(',') }
+  return { etag: stored.etag ?? '', shownHashes: names.map(name => shortHash(values[name])).join(',') }
 }
 
 /**
@@ -69,7 +69,7 @@ export function missingIn({ missing, isClientKnown }: FormFields): string {
  * fields again at the next submission.
  */
 export function withoutChoices(form: FormFields): FormFields {
-  return { ...form, choosing: '', etag: '', seen: '' }
+  return { ...form, choosing: '', etag: '', shownHashes: '' }
 }
 
 /**
@@ -140,8 +140,8 @@ function editableFields({ client, missing, ...application }: Application): Edita
   return Object.fromEntries(entries)
 }
 
-function isSeen({ seen = '' }: FormFields, name: Name, value: string): boolean {
-  return seen.split(',')[names.indexOf(name)] === shortHash(value)
+function isSeen({ shownHashes = '' }: FormFields, name: Name, value: string): boolean {
+  return shownHashes.split(',')[names.indexOf(name)] === shortHash(value)
 }
 
 /** If the API does not return the field, the hash is an empty string. */

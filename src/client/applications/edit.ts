@@ -31,7 +31,6 @@ export const edit: FastifyPluginAsync<ApplicationsOptions> = async app => {
       const { texts } = request
       const missing = missingIn(filled.fields)
       return {
-        errors: page.errors,
         ...filled,
         fields: { ...filled.fields, missing },
         isDefaultKnown: !missing.split(',').includes('defaultRedirectUri'),

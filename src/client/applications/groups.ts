@@ -24,7 +24,7 @@ export async function loadGroups({ userId, api }: Visitor): Promise<LoadedGroups
   const path = `/identities/v1/${encodeURIComponent(userId)}/links?type=MemberOf`
   try {
     const options = { deadlineMs: 2_000, maxBytes: 256 * 1024 }
-    const { data, headers } = await api.getWithEtag(path, collectionSchema, options)
+    const { data, headers } = await api.getWithHeaders(path, collectionSchema, options)
     return { groups: data.ItemList.map(readGroup).filter(({ id }) => id), apiTime: readTime(headers.date) }
   } catch (error) {
     if (!(error instanceof PublicError) || error.statusCode === 401) throw error
@@ -39,11 +39,8 @@ export async function loadGroups({ userId, api }: Visitor): Promise<LoadedGroups
 async function createGroup({ api }: Visitor, name: string): Promise<string> {
   const refused = (reasons: Sentence[]) => new FieldError({ groupName: reasons })
   const notCreated = refused([texts => texts.applications.form.problems.groupNotCreated])
-  try {
-    const { '@id': id } = await api.post('/identities/v1', { ...groupEnvelope, data: { name } }, createdGroupSchema)
-    if (typeof id !== 'string' || id === '') throw notCreated
-    return id
-  } catch (error) {
+  const body = { ...groupEnvelope, data: { name } }
+  const { '@id': id } = await api.post('/identities/v1', body, createdGroupSchema).catch(error => {
     // The API may report a problem for any field of the group. This form shows every problem next to the field
     // `groupName`.
     if (error instanceof FieldError) {
@@ -52,7 +49,9 @@ async function createGroup({ api }: Visitor, name: string): Promise<string> {
     }
     const status = error instanceof PublicError ? error.statusCode : undefined
     throw status === 403 || status === 404 || status === 409 ? notCreated : error
-  }
+  })
+  if (typeof id !== 'string' || id === '') throw notCreated
+  return id
 }
 
 /**

@@ -22,8 +22,8 @@ export const remove: FastifyPluginAsync<ApplicationsOptions> = async (app, { con
     form.submit(async (request, reply, { fields, token, once }) => {
       const id = idOf(request)
       await once(async () => {
-        // Only the removal of this site needs the application's name. For other applications, the client saves this API
-        // call (DO-14).
+        // Only the removal of this site needs the application's name. For other applications, the client does not read
+        // the application, so that the form makes at most two calls (DO-14).
         if (id === config.clientId) checkConfirmation(config, await getApplication(request), fields)
         await removeApplication(request, token)
         logEvent(request, 'application_removed', { application: id })

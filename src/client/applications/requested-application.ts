@@ -16,16 +16,18 @@ export function noSuchApplication(texts: Texts): PublicError {
 
 /** Reads the application from the API. Throws PublicError if this fails. */
 export async function getApplication(request: FastifyRequest): Promise<Application> {
-  const { data, etag, headers } = await request.visitor.api.getWithEtag(apiPathOf(request), applicationSchema)
-  return { ...readApplication(data), etag: strongEtag(etag), secretTimes: readTimes(headers['client-secrets-created']) }
+  const { data, headers } = await request.visitor.api.getWithHeaders(apiPathOf(request), applicationSchema)
+  const secretTimes = readTimes(headers['client-secrets-created'])
+  return { ...readApplication(data), etag: strongEtag(headers.etag), secretTimes }
 }
 
 /**
- * Returns the text if it is a strong ETag, and undefined otherwise. Only a strong ETag can be sent in If-Match (RFC
- * 9110 13.1.1). Somebody may have forged the text, because it comes from a form.
+ * Returns the value if it is a strong ETag, and undefined otherwise. Only a strong ETag can be sent in If-Match (RFC
+ * 9110 13.1.1). If an answer has two ETag headers, the value is a list, and the client cannot know which of them is
+ * right. If the value comes from a form, somebody may have forged it.
  */
-export function strongEtag(text: string | undefined): string | undefined {
-  return text !== undefined && /^"[\x21\x23-\x7e]{0,200}"$/.test(text) ? text : undefined
+export function strongEtag(value: string | string[] | undefined): string | undefined {
+  return typeof value === 'string' && /^"[\x21\x23-\x7e]{0,200}"$/.test(value) ? value : undefined
 }
 
 /** The path of the application at the API. */

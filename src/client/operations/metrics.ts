@@ -22,8 +22,8 @@ export function createMetrics() {
 
   return {
     countOutcome(what: 'login' | 'refresh', outcome: string): void {
-      const counter = what === 'login' ? logins : refreshes
-      counter.inc({ outcome })
+      const outcomes = what === 'login' ? logins : refreshes
+      outcomes.inc({ outcome })
     },
 
     observeRequests(app: FastifyInstance): void {

@@ -52,14 +52,14 @@ export interface Api {
   put<const S extends object>(path: string, body: object, schema: S, options?: CallOptions): Promise<TypeOf<S>>
   delete(path: string, options?: CallOptions): Promise<void>
   /**
-   * Like `get`. The result also contains the headers of the answer, with lower-case names, and the ETag that a later
-   * `put` can send as `ifMatch`.
+   * Like `get`. The result also contains the headers of the answer, with lower-case names. A later `put` can send the
+   * ETag as `ifMatch`.
    */
-  getWithEtag<const S extends object>(
+  getWithHeaders<const S extends object>(
     path: string,
     schema: S,
     options?: CallOptions,
-  ): Promise<{ data: TypeOf<S>; etag: string | undefined; headers: AnswerHeaders }>
+  ): Promise<{ data: TypeOf<S>; headers: AnswerHeaders }>
 }
 
 type ApiOptions = {
@@ -146,12 +146,9 @@ export function createApi(options: ApiOptions): Api {
     async delete(path: string, options?: CallOptions) {
       await call('DELETE', path, undefined, options)
     },
-    async getWithEtag(path: string, schema: object, options?: CallOptions) {
+    async getWithHeaders(path: string, schema: object, options?: CallOptions) {
       const answer = await call('GET', path, undefined, options)
-      const { headers } = answer
-      // If the response has two ETag headers, the client cannot know which of them is right, and uses none.
-      const etag = typeof headers.etag === 'string' ? headers.etag : undefined
-      return { data: check(answer, schema), etag, headers }
+      return { data: check(answer, schema), headers: answer.headers }
     },
   }
   return api as Api

@@ -6,7 +6,7 @@ import { callContext } from '../operations/request-log.ts'
 import { expire, setCookies } from '../web/cookies.ts'
 import { prefersJson } from '../web/error-pages.ts'
 import { renderContinuePage } from '../web/pages.ts'
-import { isFromAnotherSite, localPath, maxLinkLength } from '../web/security.ts'
+import { localPath, maxLinkLength } from '../web/security.ts'
 import type { Portal } from './protocol/portal.ts'
 import { arrivedCookie, hasSignedOut } from './session/login-cookies.ts'
 import { hasSessionCookie } from './session/session-cookies.ts'
@@ -48,8 +48,9 @@ export async function askToSignIn(
  * Whether the browser might have Strict cookies that it did not send. If the visitor follows a link on another site,
  * the browser does not send Strict cookies. If the visitor follows a link on this site, the browser sends them.
  */
-export function mayWithholdCookies(request: FastifyRequest): boolean {
-  return isFromAnotherSite(request) && !hasSessionCookie(request.cookies)
+export function mayWithholdCookies({ method, headers, cookies }: FastifyRequest): boolean {
+  const isLinkOnAnotherSite = (method === 'GET' || method === 'HEAD') && headers['sec-fetch-site'] === 'cross-site'
+  return isLinkOnAnotherSite && !hasSessionCookie(cookies)
 }
 
 /** Renders a page that opens the address of this request again. The browser then sends its Strict cookies. */

@@ -6,10 +6,10 @@ import { describeCause, PublicError } from '../errors.ts'
 import { callContext } from '../operations/request-log.ts'
 import { backgroundContext, type RequestContext, type Upstream } from '../upstream.ts'
 import { type Api, createApi, SignInRequired } from './api.ts'
-import { hashUserId } from './login.ts'
 import { withTimeLimit } from './product-hooks.ts'
 import { LoginError } from './protocol/login-error.ts'
 import { type Portal, RefreshRefused, type RenewedTokens, readSubject, type Tokens } from './protocol/portal.ts'
+import { hashUserId } from './session/login-cookies.ts'
 import type { Sessions } from './session/session.ts'
 
 /** The values that the product stores for one visitor. Each renewal replaces all three values. */

@@ -1,7 +1,7 @@
 // The handlers of the login routes. GET /login redirects the browser to the portal. After the visitor has signed in at
 // the portal, the portal redirects the browser to GET /exchangeToken. If the visitor declines, the portal redirects the
 // browser to GET /cancelled.
-import { hash, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type NextStep, PublicError } from '../errors.ts'
 import { ExpiringMap } from '../expiring-map.ts'
@@ -22,6 +22,7 @@ import { LoginError } from './protocol/login-error.ts'
 import type { Portal, Tokens } from './protocol/portal.ts'
 import {
   arrivedCookie,
+  hashUserId,
   hasSignedOut,
   type LoginCookies,
   loginLifetimeMs,
@@ -52,14 +53,6 @@ type LoginOptions = {
 }
 
 /**
- * Returns a short hash of the user id, to compare the users of two logins. The id itself would make the login cookie
- * too long.
- */
-export function hashUserId(userId: string): string {
-  return hash('sha256', userId, 'base64url').slice(0, 16)
-}
-
-/**
  * Replaces the title of the error page. If a connection fails, the visitor is still signed in, so the usual title would
  * be wrong.
  */
@@ -87,7 +80,7 @@ export function createLogin({
   async function begin(request: FastifyRequest, reply: FastifyReply) {
     const { returnTo: given } = request.query as { returnTo?: unknown }
     const returnTo = localPath(given) ?? home
-    if (hasSignedOut(request) && !isOwnNavigation(request, portal.redirectUri))
+    if (hasSignedOut(request) && !isOwnNavigation(request, portal.registration.redirectUri))
       return renderSignedOutPage(request, reply, portal, returnTo)
 
     return redirectToPortal(request, reply, { returnTo })
@@ -121,7 +114,10 @@ export function createLogin({
     const { usesPkce } = await portal.readMetadata(callContext(request))
     const codeVerifier = usesPkce ? randomBytes(32).toString('base64url') : undefined
     setCookies(reply, loginCookies.begin(request.cookies, state, { ...login, codeVerifier }))
-    return reply.redirect(authorizationUrl(portal, state, codeVerifier), request.method === 'GET' ? 302 : 303)
+    return reply.redirect(
+      authorizationUrl(portal.registration, state, codeVerifier),
+      request.method === 'GET' ? 302 : 303,
+    )
   }
 
   /**

@@ -308,8 +308,9 @@ function createFormFactory(sealer: Sealer, clock: () => Date, handovers: Handove
       const errors = given.problem instanceof FieldError ? given.problem.fieldsIn(texts) : {}
       const pageData = { action: form.pathOf(request), errors, ...given }
       const tokenWith = (seen?: string) => given.formToken ?? createToken(request.visitor, seen)
-      // If the session has ended, the title of the page says so, but the heading is still the heading of the form.
-      const sayIfSessionEnded = (content: Record<string, unknown> & { title: string }) =>
+      // If the session has ended, the title of the page says so, but the heading is still the heading of the form. The
+      // title is empty if the function `data` of the form returned no title.
+      const withSessionEndedTitle = (content: Record<string, unknown> & { title: string }) =>
         given.signInHref
           ? { ...content, title: texts.web.form.sessionEnded, heading: content.heading ?? (content.title || undefined) }
           : content
@@ -317,7 +318,7 @@ function createFormFactory(sealer: Sealer, clock: () => Date, handovers: Handove
         const { seen, ...more } = await data(request, pageData)
         return await reply.page(
           template,
-          sayIfSessionEnded({ title: '', ...pageData, formToken: tokenWith(seen), ...more }),
+          withSessionEndedTitle({ title: '', ...pageData, formToken: tokenWith(seen), ...more }),
         )
       } catch (error) {
         // If `signInHref` is set, the form itself says that the session has ended.
@@ -334,7 +335,7 @@ function createFormFactory(sealer: Sealer, clock: () => Date, handovers: Handove
         logError(request, new PublicError('form_not_shown', 500, 'A form could not be shown.', { cause: error }))
         return reply.page(
           'form',
-          sayIfSessionEnded({
+          withSessionEndedTitle({
             ...pageData,
             formToken: tokenWith(),
             title: texts.web.form.plainTitle,

@@ -183,12 +183,12 @@ export function requestPath({ url }: FastifyRequest): string {
 }
 
 /**
- * Renders a page that opens `path` by itself (meta refresh).
+ * Renders a page that opens `nextPath` by itself (meta refresh).
  *
  * A redirect does not work here: after a redirect that began on another site, browsers do not send Strict cookies. This
  * is also true for the Strict cookies that the redirect itself sets (RFC 6265bis 5.2).
  */
-export function renderContinuePage(reply: FastifyReply, path: string): Promise<string> {
+export function renderContinuePage(reply: FastifyReply, nextPath: string): Promise<string> {
   reply.code(200).headers({
     // The page loads only its icon and its style sheet.
     'content-security-policy':
@@ -196,5 +196,5 @@ export function renderContinuePage(reply: FastifyReply, path: string): Promise<s
     // The address of this page may contain a code.
     'referrer-policy': 'no-referrer',
   })
-  return reply.page('continue', { title: reply.request.texts.web.continue.title, path })
+  return reply.page('continue', { title: reply.request.texts.web.continue.title, nextPath })
 }

@@ -20,10 +20,10 @@ const tagLength = 16
 
 /**
  * `secrets` are keys of 32 bytes in base64url. The first key seals new values. Every key can unseal, so that keys can
- * be replaced one after the other. `context` identifies this client's registration. A value that was sealed for another
+ * be replaced one after the other. `sealedFor` identifies this client's registration at the portal. A value that was sealed for another
  * registration cannot be unsealed.
  */
-export function createSealer(secrets: Secret[], context: string, clock: () => Date) {
+export function createSealer(secrets: Secret[], sealedFor: string, clock: () => Date) {
   const keys = secrets.map(secret => {
     const bytes = Buffer.from(secret.reveal(), 'base64url')
     const id = createHash('sha256').update('key id').update(bytes).digest().subarray(0, 4)
@@ -37,7 +37,7 @@ export function createSealer(secrets: Secret[], context: string, clock: () => Da
    * be unsealed.
    */
   const authenticatedData = (purpose: string, header: Buffer) =>
-    Buffer.concat([header, Buffer.from(`${purpose}\n${context}`)])
+    Buffer.concat([header, Buffer.from(`${purpose}\n${sealedFor}`)])
 
   /** Returns base64url text. If the payload has n bytes of JSON, the text has 4/3 × (n + 37) characters. */
   function seal(purpose: string, payload: unknown, expiresAt: Date): string {

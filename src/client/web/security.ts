@@ -46,9 +46,9 @@ export function guardRequests(publicUrl: string, headers: Record<string, string>
   }
 }
 
-/** True if the visitor followed a link on this site or typed the address. `publicUrl` is any URL of this site. */
-export function isOwnNavigation(request: FastifyRequest, publicUrl: string): boolean {
-  return isFromThisSite(request, URL.parse(request.headers.referer ?? '')?.origin === new URL(publicUrl).origin)
+/** True if the visitor followed a link on this site or typed the address. `ownUrl` is any URL of this site. */
+export function isOwnNavigation(request: FastifyRequest, ownUrl: string): boolean {
+  return isFromThisSite(request, URL.parse(request.headers.referer ?? '')?.origin === new URL(ownUrl).origin)
 }
 
 /** If the browser does not send Sec-Fetch-Site, the result is `fallback`. */
@@ -71,13 +71,6 @@ export const navigationsOnly: onRequestHookHandler = (request, _reply, done) => 
 /** Whether the browser loads the page in advance. The visitor may never open this page. */
 export function isPrefetch({ headers }: FastifyRequest): boolean {
   return String(headers['sec-purpose'] ?? '').includes('prefetch')
-}
-
-/**
- * Whether the visitor comes from another site. In this case, the browser does not send the Strict cookies of this site.
- */
-export function isFromAnotherSite(request: FastifyRequest): boolean {
-  return request.headers['sec-fetch-site'] === 'cross-site' && (request.method === 'GET' || request.method === 'HEAD')
 }
 
 /** The limit for the path that a login leads to, because the login cookie contains this path. */

@@ -268,8 +268,8 @@ t.test(
   async t => {
     for (const made of [
       { etag: '*' },
-      { etag: '', seen: '' },
-      { etag: 'x\r\ny: z', seen: ',,,' },
+      { etag: '', shownHashes: '' },
+      { etag: 'x\r\ny: z', shownHashes: ',,,' },
       { etag: '"1", "2"' },
     ] as Record<string, string>[]) {
       const { browser, form, change, fields, puts } = await openForm(t)

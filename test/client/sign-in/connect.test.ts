@@ -14,11 +14,10 @@ const given = {
   access_token: accessTokenOf('visitor-1', { jti: '2' }),
   refresh_token: 'connected0connected0connected00',
 }
-const metadata = (url: string) => ({
-  issuer: url,
-  revocation_endpoint: '/x',
-  code_challenge_methods_supported: ['S256'],
-})
+const metadata: Script = ({ headers }, response) =>
+  send(response, {
+    body: { issuer: `http://${headers.host}`, revocation_endpoint: '/x', code_challenge_methods_supported: ['S256'] },
+  })
 
 /** Signs a visitor in. `onConnected` gets the connection that the product would store. */
 async function start(t: Test, onConnected?: (connection: Connection) => Promise<void>) {
@@ -26,7 +25,11 @@ async function start(t: Test, onConnected?: (connection: Connection) => Promise<
   const keep = async (connection: Connection) => void connected.push(connection)
   const returnTo = `/page/1?${'x'.repeat(190)}`
   const test = await buildTestClient(t, {
-    scripts: { ...smallApi, 'POST /api/revokeToken': { body: {} } },
+    scripts: {
+      ...smallApi,
+      'GET /.well-known/oauth-authorization-server': metadata,
+      'POST /api/revokeToken': { body: {} },
+    },
     product: {
       ...smallProduct,
       onConnected: onConnected ?? keep,
@@ -39,9 +42,6 @@ async function start(t: Test, onConnected?: (connection: Connection) => Promise<
     },
   })
   const { browser, platform } = test
-  const answer = metadata(platform.url)
-  platform.answer('GET /.well-known/oauth-authorization-server', (_, response) => send(response, { body: answer }))
-  test.clock.advance(31)
   await signIn(browser)
   platform.answer('POST /api/exchangeToken', giveTokens(given))
   const connect = async (path = '/connect') => {

@@ -76,7 +76,7 @@ function readParameter(query: Query, name: (typeof callbackParameters)[number]):
  * parameter `iss` is missing, but the portal's metadata says that the portal always sends it.
  */
 export async function checkIssuer({ iss }: Callback, portal: Portal, context: RequestContext): Promise<void> {
-  if (iss && iss.replace(/\/+$/, '') !== portal.loginUrl) throw invalidCallback('iss')
+  if (iss && iss.replace(/\/+$/, '') !== portal.registration.loginUrl) throw invalidCallback('iss')
   if (!iss && (await portal.readMetadata(context)).isIssuerRequired) throw invalidCallback('no iss')
 }
 
@@ -89,7 +89,7 @@ export function checkCode({ code, subject, client_id }: Callback, portal: Portal
   // RFC 6749, appendix A.11: a code consists of printable ASCII characters (CL-16).
   if (!/^[\x20-\x7e]+$/.test(code)) throw invalidCallback('code contains characters that a code cannot have')
   if (!subject) throw invalidCallback('no subject')
-  if (client_id !== portal.clientId) throw invalidCallback('client_id')
+  if (client_id !== portal.registration.clientId) throw invalidCallback('client_id')
 }
 
 function invalidCallback(detail: string): LoginError {

@@ -1,6 +1,6 @@
 // Calls to the login portal: metadata, code exchange, renewal, revocation and the visitor's name.
-
 import { describeCause } from '../../errors.ts'
+import { ExpiringMap } from '../../expiring-map.ts'
 import type { Secret } from '../../secret.ts'
 import { type Answer, isRecord, type RequestContext, type Upstream } from '../../upstream.ts'
 import { LoginError } from './login-error.ts'
@@ -46,6 +46,7 @@ const defaultLimits = { deadlineMs: 5_000, maxBytes: 64 * 1024 }
  */
 const shortLimits = { ...defaultLimits, deadlineMs: 1_000 }
 
+const metadataKey = 'metadata'
 const metadataFreshMs = 60 * 60 * 1000
 const metadataRetryMs = 30 * 1000
 const emptyMetadata: Metadata = {
@@ -139,11 +140,10 @@ export function createPortal(registration: Registration, upstream: Upstream, clo
     return [...words].slice(0, maxNameLength).join('')
   }
 
-  let knownMetadata: Metadata | undefined
-  let latestMetadata = Promise.resolve(emptyMetadata)
-  let isReading = false
-  let readAt = 0
-  let freshMs = 0
+  /** The last valid metadata document. */
+  let lastMetadata: Metadata | undefined
+  /** Has one entry, with the key `metadataKey`: the metadata, or a call in progress that reads it. */
+  const cachedMetadata = new ExpiringMap<Promise<Metadata>>(clock)
 
   /**
    * Returns the portal's metadata, which is read once an hour. Never throws. Takes at most one second.
@@ -153,19 +153,14 @@ export function createPortal(registration: Registration, upstream: Upstream, clo
    * read the document and the portal is down, every login and every sign-out tries to read it.
    */
   function readMetadata(context: RequestContext): Promise<Metadata> {
-    const now = clock().getTime()
-    // The first condition is false if the clock was set back. The client then reads the document again.
-    const isFresh = now >= readAt && now < readAt + freshMs
-    if (!isReading && !isFresh) {
-      isReading = true
-      readAt = now
-      latestMetadata = fetchMetadata(context).finally(() => {
-        isReading = false
-      })
-    }
-    return latestMetadata
+    const cached = cachedMetadata.get(metadataKey)
+    if (cached) return cached
+    const metadata = fetchMetadata(context)
+    cachedMetadata.set(metadataKey, metadata, Number.POSITIVE_INFINITY)
+    return metadata
   }
 
+  /** Calls the portal, and then decides how long the cache keeps the result. */
   async function fetchMetadata(context: RequestContext): Promise<Metadata> {
     let status: number | undefined
     try {
@@ -175,20 +170,23 @@ export function createPortal(registration: Registration, upstream: Upstream, clo
       const answer = await upstream.send({ method: 'GET', url, context, ...shortLimits })
       status = answer.status
       if (status !== 200) throw upstream.unexpectedStatus(answer)
-      knownMetadata = toMetadata(answer.json)
-      freshMs = metadataFreshMs
-      return knownMetadata
+      lastMetadata = toMetadata(answer.json)
+      return keepMetadata(lastMetadata, metadataFreshMs)
     } catch (error) {
       const { code, cause } = error as { code?: string; cause?: unknown }
-      const isAnswer = code === 'portal_unexpected'
-      freshMs = knownMetadata || isAnswer ? metadataRetryMs : 0
       // The document is optional (rule metadata-optional), so the client does not log a warning if the portal has no
       // document.
-      const level = status === 404 && !knownMetadata ? 'info' : 'warn'
+      const level = status === 404 && !lastMetadata ? 'info' : 'warn'
       const { requestId: reqId } = context
       log[level]({ event: 'portal_metadata_unread', reqId, reason: code, cause: describeCause(cause) })
-      return knownMetadata ?? emptyMetadata
+      const isAnswer = code === 'portal_unexpected'
+      return keepMetadata(lastMetadata ?? emptyMetadata, lastMetadata || isAnswer ? metadataRetryMs : 0)
     }
+  }
+
+  function keepMetadata(metadata: Metadata, lifetimeMs: number): Metadata {
+    cachedMetadata.set(metadataKey, Promise.resolve(metadata), lifetimeMs)
+    return metadata
   }
 
   function toMetadata(json: unknown): Metadata {
@@ -242,7 +240,7 @@ export function createPortal(registration: Registration, upstream: Upstream, clo
     return { accessToken: access_token, expiresIn, refreshToken }
   }
 
-  return { ...registration, post, exchangeCode, refresh, revoke, fetchName, readMetadata, findSignOutPage }
+  return { registration, post, exchangeCode, refresh, revoke, fetchName, readMetadata, findSignOutPage }
 }
 
 /**

@@ -1,6 +1,7 @@
 // The cookies of pending logins. Each login has its own cookie, so that logins in several tabs do not interfere with
 // each other. The end of this file defines two more cookies: one marks a sign-out, and the other marks a login that has
 // just finished.
+import { hash } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
 import { type Cookie, type Cookies, expire, limitExpired, maxExpired } from '../../web/cookies.ts'
 import type { Sealer } from '../../web/seal.ts'
@@ -11,9 +12,17 @@ export type PendingLogin = {
   /** Undefined if the portal does not support PKCE. */
   codeVerifier: string | undefined
   /**
-   * If the login is for a connection, this is a hash of the visitor's user id. Undefined if the login begins a session.
+   * If the login is for a connection, this is a hash of the visitor's user id (hashUserId). Undefined if the login begins a session.
    */
   connectsFor?: string | undefined
+}
+
+/**
+ * Returns a short hash of the user id, to compare the users of two logins. The id itself would make the login cookie
+ * too long.
+ */
+export function hashUserId(userId: string): string {
+  return hash('sha256', userId, 'base64url').slice(0, 16)
 }
 
 export type LoginCookies = ReturnType<typeof createLoginCookies>

@@ -1,5 +1,6 @@
 // Begins, loads, renews and ends sessions.
 import { randomUUID } from 'node:crypto'
+import type { FastifyBaseLogger } from 'fastify'
 import { describeCause, PublicError } from '../../errors.ts'
 import { ExpiringMap, shareWork } from '../../expiring-map.ts'
 import type { RequestContext } from '../../upstream.ts'
@@ -55,13 +56,16 @@ const oldCookieMs = 60_000
  */
 const rememberEndMs = 60 * 60 * 1000
 
-type Log = { warn: (entry: object) => void }
-
 /** `expiresIn` counts from the time `receivedAt`, even if the client uses the tokens later. */
 type ReceivedTokens = Tokens & { receivedAt: Date }
 type SharedTokens = RenewedTokens & { receivedAt: Date }
 
-export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date, log: Log) {
+export function createSessions(
+  sealer: Sealer,
+  portal: Portal,
+  clock: () => Date,
+  log: Pick<FastifyBaseLogger, 'warn'>,
+) {
   const renewals = new ExpiringMap<Promise<SharedTokens>>(clock)
   /** When visitors signed out, in milliseconds since 1970. The keys are the tokens of these visitors. */
   const signOuts = new ExpiringMap<number>(clock)
