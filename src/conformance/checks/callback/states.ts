@@ -14,10 +14,14 @@ import {
   followCallback,
   navigationHeaders,
   requireExchange,
+  requireSignedIn,
 } from '../../steps/callback.ts'
 import { withOtherCharacter } from '../../steps/changed-values.ts'
 import { cookiesOf } from '../../steps/set-cookies.ts'
 import { wordsIn } from '../../steps/state-guesses.ts'
+
+/** When its connection breaks, a browser repeats a request within a few seconds. */
+const repeatedMs = 15_000
 
 const wrongStates: [id: string, title: string, change: (state: string, query: URLSearchParams) => void][] = [
   ['missing', 'without a state', (_, query) => query.delete('state')],
@@ -521,6 +525,30 @@ export const states: CheckDefinition[] = [
         page,
       )
       await requireExchange(context)
+    },
+  },
+  {
+    id: 'state-once-copied',
+    title:
+      'Fifteen seconds after a login, its callback signs nobody in, even with a copy of the login cookie from before the login',
+    rule: 'CL-05',
+    why: 'A client may keep the result of a callback for a few seconds, for a browser that repeats the request. If the client keeps the result longer, somebody with a copy of the login cookie gets the session of the visitor.',
+    fix: 'Keep the result of a callback for at most ten seconds. After that, refuse every callback with this state.',
+    needs: ['page'],
+    async run(context) {
+      const { browser, callback } = await beginLogin(context)
+      const copy = browser.copy()
+      await followCallback(context, browser, callback)
+      await requireSignedIn(context, browser)
+      if (await context.isSignedIn(copy))
+        throw new ReportedElsewhere('the login cookie is also the cookie of the session')
+      await context.pause(repeatedMs)
+      const page = await followCallback(context, copy, callback, context.beforePortal)
+      expect(
+        !(await context.isSignedIn(copy)),
+        'Another browser, with a copy of the login cookie, sent the callback again and is now signed in.',
+        page,
+      )
     },
   },
   ...failedLogins.map(

@@ -59,6 +59,14 @@ const refusedTokens: [fault: string, options: Record<string, unknown>][] = [
   ['tokens-with-status', { status: 400 }],
 ]
 
+const jsonType = 'application/json; charset=utf-8'
+const unreadableText = 'Text-of-an-unreadable-answer-4719'
+/**
+ * Follow the text in an answer that is not valid JSON. Some parsers quote the place of the mistake, and others quote
+ * everything after the last value that they could read.
+ */
+const unreadableEnds = ['', '"', '" x}', '"}}]} x']
+
 async function signIn(context: CheckContext): Promise<{ browser: Browser; callback: URL; cookies: string[] }> {
   const browser = context.browser()
   const start = await context.startLogin(browser)
@@ -230,6 +238,45 @@ export const log: CheckDefinition[] = [
       if (tokens.length < refusedTokens.length)
         throw new Undecided('The client made no exchange for some of the callbacks.')
       await expectUnprinted(context, 'a token', tokens)
+    },
+  },
+  {
+    id: 'log-unreadable-tokens',
+    title: 'If the token response is not valid JSON, the client does not print its content',
+    rule: 'LG-02',
+    why: 'The tokens in such a response can be valid. The messages of many JSON parsers quote the text that they cannot read.',
+    fix: 'Log only that the response was not valid JSON. Do not log the message of the parser.',
+    needs,
+    async run(context) {
+      for (const end of unreadableEnds) {
+        const browser = context.browser()
+        const start = await context.startLogin(browser)
+        const callback = await context.authorize(start)
+        const body = `{"token_type":"bearer","access_token":"${unreadableText}${end}`
+        await context.order('exchange-answer', { options: { status: 200, type: jsonType, body } })
+        await browser.goOn(start.page, callback.href)
+        await context.platform.settle()
+        if (context.timesMet('exchange-answer') === 0)
+          throw new Undecided('The client made no exchange for the callback.')
+        await context.dropFaults()
+      }
+      await expectUnprinted(context, 'a part of the token response', [unreadableText])
+    },
+  },
+  {
+    id: 'log-unreadable-list',
+    title: "If the API's answer is not valid JSON, the client does not print its content",
+    rule: 'LG-02',
+    why: 'The answers of the API contain personal data. The messages of many JSON parsers quote the text that they cannot read.',
+    fix: 'Log only that the answer was not valid JSON. Do not log the message of the parser.',
+    needs: ['process', 'page'],
+    async run(context) {
+      const { browser } = await signIn(context)
+      for (const end of unreadableEnds) {
+        const body = `{"ItemList":[{"data":{"name":"${unreadableText}${end}`
+        await visitUnder(context, 'list-answer', { status: 200, type: jsonType, body }, 1, browser)
+      }
+      await expectUnprinted(context, "a part of the API's answer", [unreadableText])
     },
   },
   {

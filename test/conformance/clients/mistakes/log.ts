@@ -117,6 +117,16 @@ export const log: Mistake[] = [
       }
     },
   }),
+  mistake('beginning-of-an-unreadable-answer-printed', ['log-unreadable-tokens', 'log-unreadable-list'], {
+    send(visit, request) {
+      const parse: typeof correct.parse = (text, type) => {
+        const answer = correct.parse(text, type)
+        if (answer === undefined) visit.settings.print(`cannot read: ${text.slice(0, 500)}`)
+        return answer
+      }
+      return correct.send({ ...visit, behaviour: { ...visit.behaviour, parse } }, request)
+    },
+  }),
   mistake('refused-renewal-printed', 'log-refused-renewal', {
     readTokens(visit, answer) {
       try {

@@ -167,6 +167,15 @@ export const states: Mistake[] = [
     ],
     { forgetLogin: () => {}, isFirstUse: () => true, shareCall: (_visit, _name, act) => act() },
   ),
+  mistake('result-of-a-callback-kept', 'state-once-copied', {
+    async shareCall(visit, name, act) {
+      if (!name.startsWith('exchange')) return correct.shareCall(visit, name, act)
+      const known = visit.memory.get(name) as ReturnType<typeof act> | undefined
+      const result = known ?? act()
+      visit.memory.set(name, result)
+      return result
+    },
+  }),
   mistake('login-cookie-not-cleared-rightly', 'state-once', {
     forgetLogin(visit, state) {
       visit.setCookies.push(`${correct.loginCookie(state)}=; Max-Age=0`)
