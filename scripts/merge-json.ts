@@ -32,7 +32,7 @@ function describe(path: string, ours: unknown, theirs: unknown): string {
   return `${path}: yours is ${text(ours)}, and the new one is ${text(theirs)}`
 }
 
-function sortKeys(object: Record<string, unknown>): Record<string, unknown> {
+export function sortKeys<T>(object: Record<string, T>): Record<string, T> {
   return Object.fromEntries(Object.entries(object).toSorted(([a], [b]) => (a < b ? -1 : 1)))
 }
 

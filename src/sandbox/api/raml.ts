@@ -1,4 +1,5 @@
 // The RAML 1.0 description of the API (rule api-descriptions), made from its OpenAPI document.
+import { stringify } from 'yaml'
 
 type Schema = Record<string, unknown> & {
   $ref?: string
@@ -57,7 +58,9 @@ export function toRaml({ info, servers, components, paths }: OpenApi): string {
     types: mapValues(components.schemas, toType),
     ...mapValues(paths, toResource),
   }
-  return `#%RAML 1.0\n${toYaml(description)}\n`
+  // YAML 1.1 reads more words as true or false than YAML 1.2 does, such as `no` and `on`. With this version, `stringify`
+  // also puts these words in quotation marks.
+  return `#%RAML 1.0\n${stringify(description, { version: '1.1' })}`
 }
 
 function toResource(methods: Record<string, Operation>) {
@@ -135,26 +138,4 @@ function withoutEmpty(values: Record<string, unknown>): Record<string, unknown> 
 
 function mapValues<T, R>(values: Record<string, T>, map: (value: T) => R): Record<string, R> {
   return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, map(value)]))
-}
-
-/** Without quotation marks, these words are not strings in YAML 1.1 or 1.2. */
-const constants = /^(null|true|false|yes|no|on|off|y|n)$/i
-
-/**
- * Writes a value as YAML. If YAML could misread a string without quotation marks, the function writes a JSON string,
- * which is also valid YAML.
- */
-function toYaml(value: unknown, indent = ''): string {
-  if (typeof value === 'string') {
-    const isPlain = /^[A-Za-z][\w./-]*(:\/\/[\w.:/-]+)?( \| \w+)*$/.test(value) && !constants.test(value)
-    return isPlain ? value : JSON.stringify(value)
-  }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return JSON.stringify(value)
-  return Object.entries(value)
-    .map(([name, one]) => {
-      const key = /^[\w/{}?.-]+$/.test(name) && !constants.test(name) ? name : JSON.stringify(name)
-      const isMap = typeof one === 'object' && one !== null && !Array.isArray(one)
-      return `${indent}${key}:${isMap ? `\n${toYaml(one, `${indent}  `)}` : ` ${toYaml(one)}`}`
-    })
-    .join('\n')
 }
