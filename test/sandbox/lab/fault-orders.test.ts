@@ -6,6 +6,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import t from 'tap'
 import { catalogue } from '../../../src/sandbox/lab/faults/catalogue.ts'
 import { furtherHeaders } from '../../../src/sandbox/lab/faults/connection-kinds.ts'
+import { isAllowed } from '../../../src/sandbox/lab/faults/kind.ts'
 import { createOrderedFaults } from '../../../src/sandbox/lab/faults/orders.ts'
 import { exchange } from '../support/browser.ts'
 import { seeded } from '../support/build-test-sandbox.ts'
@@ -95,6 +96,12 @@ t.test('if a fault order is wrong, the answer names each wrong field and its all
     [{ fault: 'list-late', options: { seconds: 61 } }, { 'options.seconds': /a number from 0 to 60/ }],
     [{ fault: 'list-429', options: { retryAfter: 'a\nb' } }, { 'options.retryAfter': /printable/ }],
     [{ fault: 'exchange-expires-in' }, { 'options.value': /any JSON/ }],
+    [{ fault: 'exchange-expires-in', options: { value: 'x'.repeat(9999) } }, { 'options.value': /10,000 characters/ }],
+    [
+      { fault: 'metadata-members', options: { members: { issuer: 'x'.repeat(10_000) } } },
+      { 'options.members': /10,000 characters of JSON/ },
+    ],
+    [{ fault: 'metadata-members', options: { members: [] } }, { 'options.members': /an object of/ }],
     [{ fault: 'metadata-503', clientId: 'x' }, { clientId: /do not name a client/ }],
   ]
   for (const [body, message] of rows) {
@@ -133,8 +140,8 @@ t.test(
     }
     for (const name of names)
       for (const value of ['', 'x', '100-continue', 'chunked'])
-        t.ok(!furtherHeaders.isAllowed({ [name]: value }) || canBeSent(name, value), `${name}: ${value}`)
-    const refused = names.filter(name => !furtherHeaders.isAllowed({ [name.toUpperCase()]: 'x' }))
+        t.ok(!isAllowed(furtherHeaders, { [name]: value }) || canBeSent(name, value), `${name}: ${value}`)
+    const refused = names.filter(name => !isAllowed(furtherHeaders, { [name.toUpperCase()]: 'x' }))
     t.same(refused, ['connection', 'content-length', 'trailer', 'transfer-encoding'])
     for (const order of [
       { fault: 'exchange-headers', options: { headers: { Trailer: 'x' } } },
@@ -152,9 +159,13 @@ t.test(
     const objects = [{}, [], { a: 'b' }, { a: 'é' }, { a: 5 }, { 'a b': '' }, { trailer: 'x' }, headers]
     const values = [...objects, '', 'x', 'é', 'a\nb', 'x'.repeat(201), -1, 0, 1.5, 401, 86_401, true, null, '401']
     const options = new Set([...catalogue.values()].flatMap(fault => Object.values(fault.options)))
-    for (const { about, schema, isAllowed } of options)
+    for (const option of options)
       for (const value of values)
-        t.equal(ajv.validate(schema, value), isAllowed(value), `${about} ${JSON.stringify(value).slice(0, 40)}`)
+        t.equal(
+          ajv.validate(option.schema, value),
+          isAllowed(option, value),
+          `${option.about} ${JSON.stringify(value).slice(0, 40)}`,
+        )
   },
 )
 

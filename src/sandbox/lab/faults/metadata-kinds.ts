@@ -25,7 +25,6 @@ export const metadataKinds: Kinds = {
         ...anyJson('The JSON members: an object with their names and values.'),
         allowed: 'an object of at most 10,000 characters of JSON',
         schema: { type: 'object' },
-        isAllowed: isObject,
       },
     },
     presets,
@@ -39,8 +38,4 @@ export const metadataKinds: Kinds = {
 
 function preset(does: string, members: object): Preset {
   return { does, fixed: { members } }
-}
-
-function isObject(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) && JSON.stringify(value).length <= 10_000
 }

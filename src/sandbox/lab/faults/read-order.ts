@@ -2,7 +2,7 @@
 import type { FromSchema, JSONSchema } from 'json-schema-to-ts'
 import { type FieldMessages, LabError, longestShownName, mostUnknown } from '../lab-error.ts'
 import { catalogue, type Fault, kindsAt, nearestNames, presetsOf } from './catalogue.ts'
-import { longestBody } from './kind.ts'
+import { isAllowed, longestBody } from './kind.ts'
 import { type Place, places } from './places.ts'
 
 const mostTimes = 1000
@@ -186,7 +186,7 @@ function readOptions({ options, fixed }: Fault, given: unknown, problems: FieldM
   for (const [name, option] of Object.entries(options)) {
     const isGiven = Object.hasOwn(given, name)
     const value = isGiven ? (given as Record<string, unknown>)[name] : option.default
-    if (isGiven ? option.isAllowed(value) : !option.isRequired) values[name] = value
+    if (isGiven ? isAllowed(option, value) : !option.isRequired) values[name] = value
     else problems[`options.${name}`] = [`This must be ${option.allowed}.`]
   }
   return values

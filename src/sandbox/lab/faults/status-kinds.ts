@@ -51,9 +51,6 @@ const retryAfter: Option = {
       { type: 'string', pattern: '^[ -~]*$', maxLength: 200 },
     ],
   },
-  isAllowed: value =>
-    (Number.isInteger(value) && Number(value) >= 0 && Number(value) <= 86_400) ||
-    (typeof value === 'string' && /^[\x20-\x7e]{0,200}$/.test(value)),
 }
 
 export function statusKinds(dialect: Dialect): Kinds {
