@@ -102,7 +102,7 @@ t.test('only members can open the page of a group, and other users get a 404 ans
     { change: 'remove-member', userId: 'nul\0' },
   ])
     t.ok([303, 404, 422].includes((await maker.post(path, { formToken, ...fields })).statusCode))
-  for (const change of ['', 'paint']) {
+  for (const change of ['', 'paint', 'constructor']) {
     const incomplete = await maker.post(path, { formToken, change })
     t.equal(incomplete.statusCode, 400)
     t.match(incomplete.body, 'The form was incomplete.')
@@ -262,6 +262,8 @@ for (const database of databases) {
       const back = await follow(maker, await change(maker, path, { change: 'cancel-invitation', userId: friendId }))
       t.match(back.body, 'The invitation was cancelled.')
       t.notMatch(back.body, /newcomer/i)
+      const cancelledTwice = await submitForm(maker, old, path, { change: 'cancel-invitation', userId: friendId })
+      t.match((await follow(maker, cancelledTwice)).body, 'The invitation was cancelled.', 'sent twice')
       t.equal((await answerInvitation(friend, 'accept').catch(() => undefined)) ?? 'no form', 'no form')
 
       await invite()

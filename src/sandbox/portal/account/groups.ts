@@ -41,6 +41,14 @@ interface GroupOutcome {
   groupProblem?: string
 }
 
+/** A form that changes a group. `callerId` is the visitor who sent it. A field that the form does not have is empty. */
+interface GroupForm {
+  groupId: string
+  callerId: string
+  userId: string
+  name: string
+}
+
 interface OneGroup {
   Params: { group_id: string }
 }
@@ -81,7 +89,7 @@ export function groupPages(services: Pick<Services, 'addresses' | 'store' | 'key
     const nameProblem =
       findGroupNameProblem(name) ?? (await findProblem(() => makeGroup(services, { name, userId, id })))
     if (nameProblem !== undefined) return showList(reply.status(422), { name, nameProblem })
-    return redirectWithNotice(services, reply, { path: listPath, userId, notice: { about: 'joined', groupId: id } })
+    return goTo(reply, listPath, { about: 'joined', groupId: id })
   }
 
   async function answerInvitation(request: FastifyRequest, reply: FastifyReply) {
@@ -93,16 +101,14 @@ export function groupPages(services: Pick<Services, 'addresses' | 'store' | 'key
     const received = await listInvitationsOf(store.read, userId, invitationsOnPage)
     const groupName = received.find(invitation => invitation.groupId === groupId)?.groupName
     const invitationProblem = isAccepted
-      ? await findProblem(() => acceptInvitation(services, { userId, groupId }), ['member-already'])
-      : await findProblem(
-          () => endLink(services, { userId, groupId, callerId: userId, only: 'invitation' }),
-          ['link-unknown'],
-          { ...problemsOfGroups, 'member-already': acceptedAlready },
-        )
+      ? await findProblem(() => acceptInvitation(services, { userId, groupId }), { alreadyDone: ['member-already'] })
+      : await findProblem(() => endLink(services, { userId, groupId, callerId: userId, only: 'invitation' }), {
+          alreadyDone: ['link-unknown'],
+          problems: { ...problemsOfGroups, 'member-already': acceptedAlready },
+        })
     if (invitationProblem !== undefined) return showList(reply.status(422), { invitationProblem })
     request.log.info({ code: 'invitation-answered', user: userId, groupId, isAccepted }, 'an invitation was answered')
-    const notice: PageNotice = isAccepted ? { about: 'joined', groupId } : { about: 'declined', groupName }
-    return redirectWithNotice(services, reply, { path: listPath, userId, notice })
+    return goTo(reply, listPath, isAccepted ? { about: 'joined', groupId } : { about: 'declined', groupName })
   }
 
   /**
@@ -148,74 +154,77 @@ export function groupPages(services: Pick<Services, 'addresses' | 'store' | 'key
     return showGroup(reply, request.params.group_id, { notice })
   }
 
+  /** Receives all forms that change a group. The field `change` says what a form does. */
   async function change(request: FastifyRequest<OneGroup>, reply: FastifyReply) {
     const { fields } = readAccountForm(services, request, 'change group')
-    const { group_id: groupId } = request.params
-    const callerId = visitorOf(request).id
-    const userId = (fields.userId ?? '').trim()
-    const groupPath = `${listPath}/${encodeURIComponent(groupId)}`
-    /** `user`: the user whose membership or invitation has changed. */
-    const log = (what: string, user?: string) =>
-      request.log.info(
-        { code: `group-${what}`, groupId, caller: callerId, ...(user && { user }) },
-        'a group was changed',
-      )
-    /** Ends the membership or the invitation. Writes to the log only if there was one. */
-    const end = async (what: string, link: { userId: string; only: 'membership' | 'invitation' }) => {
-      await endLink(services, { ...link, groupId, callerId })
-      log(what, link.userId)
-    }
-    const goTo = (path: string, notice: PageNotice) =>
-      redirectWithNotice(services, reply, { path, userId: callerId, notice })
+    const makeChange = changes.get(fields.change ?? '')
+    if (!makeChange) throw new Refusal('field-missing', { field: 'change' })
+    return makeChange(reply, {
+      groupId: request.params.group_id,
+      callerId: visitorOf(request).id,
+      userId: (fields.userId ?? '').trim(),
+      name: (fields.name ?? '').trim(),
+    })
+  }
 
-    switch (fields.change) {
-      case 'invite': {
-        const inviteProblem = userId.includes('@')
-          ? emailForId
-          : await findProblem(() => inviteUser(services, { userId, groupId, inviterId: callerId }))
-        if (inviteProblem !== undefined) return showGroup(reply.status(422), groupId, { userId, inviteProblem })
-        log('invited', userId)
-        return goTo(groupPath, { about: 'invited' })
-      }
-      case 'rename': {
-        const name = (fields.name ?? '').trim()
-        const nameProblem = findGroupNameProblem(name)
-        if (nameProblem !== undefined) return showGroup(reply.status(422), groupId, { name, nameProblem })
-        await renameGroup(services, { groupId, name, callerId })
-        log('renamed')
-        return goTo(groupPath, { about: 'renamed' })
-      }
-      case 'cancel-invitation': {
-        const cancelProblem = await findProblem(
-          () => end('invitation-cancelled', { userId, only: 'invitation' }),
-          ['link-unknown'],
-        )
-        if (cancelProblem !== undefined) return showGroup(reply.status(422), groupId, { groupProblem: cancelProblem })
-        return goTo(groupPath, { about: 'invitation cancelled' })
-      }
-      case 'remove-member': {
-        // The notice shows a name only if the user ID belongs to a member. Otherwise, a visitor could send any user ID
-        // and read the name of this user.
-        const isNamed = isId(userId) && (await isMember(store.read, groupId, userId))
-        const removeProblem = await findProblem(
-          () => end('member-removed', { userId, only: 'membership' }),
-          ['link-unknown'],
-        )
-        if (removeProblem !== undefined) return showGroup(reply.status(422), groupId, { groupProblem: removeProblem })
-        return goTo(groupPath, { about: 'removed', userId: isNamed ? userId : undefined })
-      }
-      case 'leave': {
-        const groupName = (await findVisitorsGroup(request, groupId))?.name
-        const leaveProblem = await findProblem(
-          () => end('left', { userId: callerId, only: 'membership' }),
-          ['link-unknown', 'group-unknown'],
-        )
-        if (leaveProblem !== undefined) return showGroup(reply.status(409), groupId, { groupProblem: leaveProblem })
-        return goTo(listPath, { about: 'left', groupName })
-      }
-      default:
-        throw new Refusal('field-missing', { field: 'change' })
+  // This is a Map, because every object also has properties such as `constructor`.
+  const changes = new Map(
+    Object.entries({ invite, rename, 'cancel-invitation': cancelInvitation, 'remove-member': removeMember, leave }),
+  )
+
+  async function invite(reply: FastifyReply, { groupId, callerId, userId }: GroupForm) {
+    const inviteProblem = userId.includes('@')
+      ? emailForId
+      : await findProblem(() => inviteUser(services, { userId, groupId, inviterId: callerId }))
+    if (inviteProblem !== undefined) return showGroup(reply.status(422), groupId, { userId, inviteProblem })
+    logChange(reply, { code: 'group-invited', groupId, caller: callerId, user: userId })
+    return goTo(reply, pathOfGroup(groupId), { about: 'invited' })
+  }
+
+  async function rename(reply: FastifyReply, { groupId, callerId, name }: GroupForm) {
+    const nameProblem = findGroupNameProblem(name)
+    if (nameProblem !== undefined) return showGroup(reply.status(422), groupId, { name, nameProblem })
+    await renameGroup(services, { groupId, name, callerId })
+    logChange(reply, { code: 'group-renamed', groupId, caller: callerId })
+    return goTo(reply, pathOfGroup(groupId), { about: 'renamed' })
+  }
+
+  async function cancelInvitation(reply: FastifyReply, { groupId, callerId, userId }: GroupForm) {
+    const end = async () => {
+      await endLink(services, { userId, groupId, callerId, only: 'invitation' })
+      logChange(reply, { code: 'group-invitation-cancelled', groupId, caller: callerId, user: userId })
     }
+    const groupProblem = await findProblem(end, { alreadyDone: ['link-unknown'] })
+    if (groupProblem !== undefined) return showGroup(reply.status(422), groupId, { groupProblem })
+    return goTo(reply, pathOfGroup(groupId), { about: 'invitation cancelled' })
+  }
+
+  async function removeMember(reply: FastifyReply, { groupId, callerId, userId }: GroupForm) {
+    // The notice shows a name only if the user ID belongs to a member. Otherwise, a visitor could send any user ID and
+    // read the name of this user.
+    const isNamed = isId(userId) && (await isMember(store.read, groupId, userId))
+    const end = async () => {
+      await endLink(services, { userId, groupId, callerId, only: 'membership' })
+      logChange(reply, { code: 'group-member-removed', groupId, caller: callerId, user: userId })
+    }
+    const groupProblem = await findProblem(end, { alreadyDone: ['link-unknown'] })
+    if (groupProblem !== undefined) return showGroup(reply.status(422), groupId, { groupProblem })
+    return goTo(reply, pathOfGroup(groupId), { about: 'removed', userId: isNamed ? userId : undefined })
+  }
+
+  async function leave(reply: FastifyReply, { groupId, callerId }: GroupForm) {
+    const groupName = (await findVisitorsGroup(reply.request, groupId))?.name
+    const end = async () => {
+      await endLink(services, { userId: callerId, groupId, callerId, only: 'membership' })
+      logChange(reply, { code: 'group-left', groupId, caller: callerId, user: callerId })
+    }
+    const groupProblem = await findProblem(end, { alreadyDone: ['link-unknown', 'group-unknown'] })
+    if (groupProblem !== undefined) return showGroup(reply.status(409), groupId, { groupProblem })
+    return goTo(reply, listPath, { about: 'left', groupName })
+  }
+
+  function goTo(reply: FastifyReply, path: string, notice: PageNotice) {
+    return redirectWithNotice(services, reply, { path, userId: visitorOf(reply.request).id, notice })
   }
 
   async function askToLeave(request: FastifyRequest<OneGroup>, reply: FastifyReply) {
@@ -266,6 +275,21 @@ export function groupPages(services: Pick<Services, 'addresses' | 'store' | 'key
   return { list, create, answerInvitation, show, change, askToLeave, askToRemove }
 }
 
+function pathOfGroup(groupId: string): string {
+  return `${listPath}/${encodeURIComponent(groupId)}`
+}
+
+/**
+ * `user` is the user whose membership or invitation has changed. Call this only after a change: if a form is sent twice,
+ * the log then contains the change once.
+ */
+function logChange(
+  { request }: FastifyReply,
+  change: { code: string; groupId: string; caller: string; user?: string },
+): void {
+  request.log.info(change, 'a group was changed')
+}
+
 const nameOf = ({ firstName, lastName }: { firstName: string; lastName: string }) => `${firstName} ${lastName}`
 
 const emailForId =
@@ -291,20 +315,22 @@ export const problemsOfGroups: Partial<Record<Reason, string>> = {
 
 /**
  * Runs `work`. If a Refusal is thrown, the function resolves to a sentence for the page. Otherwise, it resolves to
- * undefined. A reason in `doneReasons` does not count as a refusal: an earlier request with the same form has already made
- * the change.
+ * undefined. A reason in `alreadyDone` does not count as a refusal: an earlier request with the same form has already
+ * made the change.
  */
 async function findProblem(
   work: () => Promise<unknown>,
-  doneReasons: Reason[] = [],
-  problems = problemsOfGroups,
+  {
+    alreadyDone = [],
+    problems = problemsOfGroups,
+  }: { alreadyDone?: Reason[]; problems?: typeof problemsOfGroups } = {},
 ): Promise<string | undefined> {
   try {
     await work()
     return undefined
   } catch (error) {
     if (!(error instanceof Refusal)) throw error
-    if (doneReasons.includes(error.reason)) return undefined
+    if (alreadyDone.includes(error.reason)) return undefined
     const problem = problems[error.reason]
     if (problem === undefined) throw error
     return problem
