@@ -7,7 +7,7 @@ import { timed } from '../../support/stopwatch.ts'
 import { beginLogin, buildTestClient, callbackUrl, signIn } from '../support/build-test-client.ts'
 import { linksOf, textOf } from '../support/read-form.ts'
 import { refreshTarget } from '../support/read-response.ts'
-import { accessTokenOf, giveTokens, send } from '../support/scripted-platform.ts'
+import { accessTokenOf, giveTokens, type Script, send } from '../support/scripted-platform.ts'
 import { smallApi, smallProduct } from '../support/small-product.ts'
 
 const given = {

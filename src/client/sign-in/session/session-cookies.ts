@@ -13,10 +13,13 @@ export type Session = {
   /** The visitor's name. It can be empty. */
   name: string
   /** When the session cookie and the access token expire (CK-01). The session may end earlier, at `signInEndsAt`. */
-  expiresAt: Date
+  tokenExpiresAt: Date
   /** After this time, the client renews the access token before using it. */
   renewAt: Date
-  /** The name of the cookie that contains the refresh token. If this name is empty, the session ends at `expiresAt`. */
+  /**
+   * The name of the cookie that contains the refresh token. If this name is empty, the session ends at
+   * `tokenExpiresAt`.
+   */
   refreshCookieName: string
   /** The time at which the visitor must sign in again. Renewals do not change this time. */
   signInEndsAt: Date
@@ -80,7 +83,7 @@ export function sealSession(sealer: Sealer, session: Session): Cookie[] {
     refreshEndsAt: session.signInEndsAt.getTime(),
     data: session.data,
   }
-  const cookie = sealer.sealCookie(sessionName, payload, session.expiresAt, 'strict')
+  const cookie = sealer.sealCookie(sessionName, payload, session.tokenExpiresAt, 'strict')
   const { value } = cookie
   if (value.length <= maxPartLength) return [cookie]
   if (value.length <= maxSessionLength)
@@ -106,7 +109,7 @@ export function unsealSession(sealer: Sealer, cookies: Cookies): Session | undef
     accessToken: payload.token,
     owner: payload.owner,
     name: payload.name ?? '',
-    expiresAt: unsealed.expiresAt,
+    tokenExpiresAt: unsealed.expiresAt,
     renewAt: new Date(payload.renewAt),
     refreshCookieName: payload.refreshCookie ? refreshPrefix + payload.refreshCookie : '',
     signInEndsAt: new Date(payload.refreshEndsAt),

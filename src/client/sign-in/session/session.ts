@@ -226,7 +226,7 @@ export function createSessions(
       accessToken,
       owner,
       name,
-      expiresAt: new Date(tokenEndMs),
+      tokenExpiresAt: new Date(tokenEndMs),
       renewAt: outlivesSignIn ? signInEndsAt : new Date(renewMs),
       refreshCookieName: refreshCookie ? refreshCookie.name : '',
       signInEndsAt,
@@ -287,7 +287,7 @@ export function createSessions(
  */
 export function toVisitorInfo(session: Session, cookies: Cookies): VisitorInfo {
   const { accessToken, owner, name, refreshCookieName, signInEndsAt, data = {} } = session
-  const outlivesSignIn = session.expiresAt > signInEndsAt
-  const expiresAt = refreshCookieName in cookies || outlivesSignIn ? signInEndsAt : session.expiresAt
+  const outlivesSignIn = session.tokenExpiresAt > signInEndsAt
+  const expiresAt = refreshCookieName in cookies || outlivesSignIn ? signInEndsAt : session.tokenExpiresAt
   return { userId: readSubject(accessToken), sessionOwner: owner, name, expiresAt, data }
 }
