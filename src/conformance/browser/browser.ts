@@ -268,8 +268,7 @@ export function createBrowser(options: Options = {}) {
     /** Opens a page as if the server of `url` had sent it, for example a page of an attacker. */
     show(url: string, body: string, headers: Record<string, string> = {}): Page {
       const all = new Headers({ 'content-type': 'text/html; charset=utf-8', ...headers })
-      const empty = { error: undefined, stoppedAt: undefined, trail: [] }
-      return { ...readDocument(url, all, body), url, status: 200, headers: all, body, ...empty }
+      return makePage({ url, status: 200, headers: all, body, error: undefined, trail: [] })
     },
 
     /** Opens another tab, with the same cookies but its own history. */
@@ -337,6 +336,8 @@ function redirect(navigation: Navigation, { request, response }: HttpExchange): 
  * long.
  */
 function refresh(page: Page): Navigation | undefined {
+  // Few pages have a refresh. Without this line, the browser would have to read every page.
+  if (!page.headers.has('refresh') && !/http-equiv/i.test(page.body)) return undefined
   if (!page.refresh || page.refresh.delay > longestRefresh) return undefined
   return { ...begin('GET', page.refresh.url, page), isByUser: false }
 }
@@ -345,15 +346,43 @@ function toPage({ request, response }: HttpExchange, trail: HttpExchange[]): Pag
   const answer = 'error' in response ? { status: 0, headers: new Headers(), body: '' } : response
   const { status, headers, body } = answer
   const error = 'error' in response ? response.error : undefined
+  return makePage({ url: request.url, status, headers, body, error, trail })
+}
+
+/**
+ * Reads the document only when somebody asks for one of its properties. Most answers are redirects, or pages whose
+ * document no check reads.
+ */
+function makePage(answer: Omit<Page, keyof Document | 'stoppedAt'>): Page {
+  let known: Document | undefined
+  const read = () => {
+    known ??= readDocument(answer.url, answer.headers, answer.body)
+    return known
+  }
   return {
-    ...readDocument(request.url, headers, body),
-    url: request.url,
-    status,
-    headers,
-    body,
-    error,
+    ...answer,
     stoppedAt: undefined,
-    trail,
+    get title() {
+      return read().title
+    },
+    get links() {
+      return read().links
+    },
+    get forms() {
+      return read().forms
+    },
+    get refresh() {
+      return read().refresh
+    },
+    get policy() {
+      return read().policy
+    },
+    get content() {
+      return read().content
+    },
+    get origin() {
+      return read().origin
+    },
   }
 }
 
