@@ -4,12 +4,19 @@ import { type DefaultTreeAdapterMap, type DefaultTreeAdapterTypes, defaultTreeAd
 export type Element = DefaultTreeAdapterTypes.Element
 type Node = DefaultTreeAdapterTypes.Node
 
-/**
- * Parses the page as a browser without scripts does. `elements` contains every element, in the order of the page.
- * `owners` maps each element to the form that was open when the parser reached the element. If a form begins inside a
- * table, its fields are not below the form element. In this case, the tree does not show which form a field belongs to.
- */
-export function parsePage(html: string): { root: Node; elements: Element[]; owners: Map<Element, Element> } {
+export interface ParsedPage {
+  root: Node
+  /** Every element, in the order of the page. */
+  elements: Element[]
+  /**
+   * The form that was open when the parser reached an element. If a form begins inside a table, its fields are not below
+   * the form element. In this case, the tree does not show which form a field belongs to.
+   */
+  owners: Map<Element, Element>
+}
+
+/** Parses the page as a browser without scripts does. */
+export function parsePage(html: string): ParsedPage {
   const owners = new Map<Element, Element>()
   const parser: Parser<DefaultTreeAdapterMap> = new Parser<DefaultTreeAdapterMap>({
     scriptingEnabled: false,

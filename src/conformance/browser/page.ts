@@ -1,7 +1,7 @@
 // A page as a browser sees it: its links, its forms, and the target of its refresh.
 import { type ContentPolicy, readContentPolicy } from './content-policy.ts'
 import { type Form, readForms } from './form.ts'
-import { attribute, type Element, parsePage, textOf } from './html.ts'
+import { attribute, type Element, type ParsedPage, parsePage, textOf } from './html.ts'
 import { defaultPolicy, type ReferrerPolicy, readMetaPolicy, readReferrerPolicy } from './referrer.ts'
 
 export interface Link {
@@ -32,9 +32,23 @@ export interface Document {
   origin: string
 }
 
+const parsed = new WeakMap<Headers, { body: string; page: ParsedPage }>()
+
+/**
+ * Parses an answer as a browser does. An answer that is not HTML counts as an empty page. Parses each answer only once,
+ * because a check reads its links, its text and its scripts with separate functions.
+ */
+export function parseAnswer(headers: Headers, body: string): ParsedPage {
+  const before = parsed.get(headers)
+  if (before?.body === body) return before.page
+  const page = parsePage(isHtml(headers, body) ? body : '')
+  parsed.set(headers, { body, page })
+  return page
+}
+
 /** Reads a page as a browser without scripts does. In an answer that is not HTML, only the Refresh header counts. */
 export function readDocument(url: string, headers: Headers, body: string): Document {
-  const { elements, owners } = parsePage(isHtml(headers, body) ? body : '')
+  const { elements, owners } = parseAnswer(headers, body)
   const named = (name: string) => elements.filter(({ tagName }) => tagName === name)
   const href = named('base')
     .map(element => attribute(element, 'href'))

@@ -1,7 +1,7 @@
 // Reads the HTML of a page as a browser does: its scripts, the addresses that it loads and links to, and its text.
 import type { HttpExchange, Page } from '../browser/browser.ts'
-import { attribute, type Element, parsePage, rawTextOf, textsIn } from '../browser/html.ts'
-import { isHtml } from '../browser/page.ts'
+import { attribute, type Element, rawTextOf, textsIn } from '../browser/html.ts'
+import { isHtml, parseAnswer } from '../browser/page.ts'
 import { Undecided } from '../check.ts'
 import { describePage } from '../findings.ts'
 import { namesAddress } from './addresses.ts'
@@ -136,7 +136,7 @@ export function shownText(answer: Answer): string {
 export function shownTexts(answer: Answer): string[] {
   const { headers, body } = read(answer)
   if (!isHtml(headers, body)) return [body]
-  return textsIn(parsePage(body).root, ({ tagName }) => unseen.includes(tagName))
+  return textsIn(parseAnswer(headers, body).root, ({ tagName }) => unseen.includes(tagName))
 }
 
 const unseen = ['script', 'style', 'title', 'template']
@@ -219,7 +219,9 @@ export function saysInside(value: string, apiUrl: string): boolean {
 /** Whether the answer shows a stack trace, the name of a source file or a network error. */
 export function showsInside(answer: Answer): boolean {
   const { headers, body } = read(answer)
-  const text = isHtml(headers, body) ? textsIn(parsePage(body).root, isCode, { withComments: true }).join('') : body
+  const text = isHtml(headers, body)
+    ? textsIn(parseAnswer(headers, body).root, isCode, { withComments: true }).join('')
+    : body
   return inside.some(pattern => pattern.test(text))
 }
 
@@ -239,7 +241,7 @@ function isScript(element: Element): boolean {
 /** Returns no elements for an answer that is not HTML. */
 function elementsIn(answer: Answer): Element[] {
   const { headers, body } = read(answer)
-  return isHtml(headers, body) ? parsePage(body).elements : []
+  return isHtml(headers, body) ? parseAnswer(headers, body).elements : []
 }
 
 function read(answer: Answer): { headers: Headers; body: string } {
