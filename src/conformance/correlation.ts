@@ -1,6 +1,5 @@
 // Finds the values that connect a request at the platform with a login, and so with the check that made this login.
-import type { LabStep } from '../sandbox/lab/record/recorded.ts'
-import { fieldsOf } from './tokens.ts'
+import { fieldsOf, oncePerStep } from './tokens.ts'
 
 /** Values that belong to only one login. */
 export interface LoginValues {
@@ -13,16 +12,10 @@ export function loginValuesIn(address: string): LoginValues {
   return pickLoginValues(queryOf(address))
 }
 
-const known = new WeakMap<LabStep, LoginValues>()
-
 /** Returns the states and codes in the address and the body of a request. */
-export function loginValuesOf(step: LabStep): LoginValues {
-  const before = known.get(step)
-  if (before) return before
-  const values = pickLoginValues([...queryOf(step.request.url), ...Object.entries(fieldsOf(step))])
-  known.set(step, values)
-  return values
-}
+export const loginValuesOf = oncePerStep(step =>
+  pickLoginValues([...queryOf(step.request.url), ...Object.entries(fieldsOf(step))]),
+)
 
 function queryOf(address: string): [name: string, value: string][] {
   const query = address.split('?')[1]?.split('#')[0] ?? ''

@@ -32,18 +32,33 @@ export function tokensOf(step: LabStep): { access_token?: unknown; refresh_token
   return 'access_token' in answer ? answer : undefined
 }
 
+/**
+ * Returns the same function, but it computes the value of each step only once. Checks ask for the same values very
+ * often, for example each time they wait for the next step.
+ */
+export function oncePerStep<Value extends object>(compute: (step: LabStep) => Value): (step: LabStep) => Value {
+  const known = new WeakMap<LabStep, Value>()
+  return step => {
+    const before = known.get(step)
+    if (before) return before
+    const value = compute(step)
+    known.set(step, value)
+    return value
+  }
+}
+
 /** Returns the tokens that the portal issued in this answer. */
-export function tokensIssuedIn(step: LabStep): string[] {
+export const tokensIssuedIn = oncePerStep((step): readonly string[] => {
   if (!isTokenCall(step)) return []
   const { access_token, refresh_token } = jsonOf(step)
   return [access_token, refresh_token].filter(token => typeof token === 'string')
-}
+})
 
 /** Returns the tokens that the client sent in this request. */
-export function tokensSentIn(step: LabStep): unknown[] {
+export const tokensSentIn = oncePerStep((step): readonly unknown[] => {
   const { refresh_token, token } = fieldsOf(step)
   const bearer = String(step.request.headers.authorization ?? '')
     .split(' ')
     .at(-1)
   return [refresh_token, token, bearer].filter(Boolean)
-}
+})
