@@ -1,7 +1,7 @@
 // Looks for secrets and personal data in the output of the client.
 import { Undecided } from '../check.ts'
 import type { CheckContext } from '../context.ts'
-import { expect } from '../findings.ts'
+import { fail } from '../findings.ts'
 import { spellings } from './leaks.ts'
 
 /** A program writes its output and its answer at the same time, but the output can arrive a moment later. */
@@ -27,15 +27,13 @@ export async function expectUnprinted(
 ): Promise<void> {
   const texts = values.flatMap(value => spellings(value ?? ''))
   if (texts.length === 0) return
-  const lines = (await arrivedOutput(context)).split('\n')
+  const output = await arrivedOutput(context)
   for (const text of texts) {
-    const line = lines.find(one => one.includes(text))
-    expect(
-      line === undefined,
-      `The output of the client contains ${what}.`,
-      // The report hides the value of a field up to the next space, but does not hide a value that begins with <.
-      `${line?.split(text).join(`<${what}>`).slice(0, 300)}`,
-    )
+    const at = output.indexOf(text)
+    if (at < 0) continue
+    const [line = ''] = output.slice(output.lastIndexOf('\n', at) + 1).split('\n', 1)
+    // The report hides the value of a field up to the next space, but does not hide a value that begins with <.
+    fail(`The output of the client contains ${what}.`, line.split(text).join(`<${what}>`).slice(0, 300))
   }
   expectOutputSince(context, context.outputStart)
 }
