@@ -30,18 +30,35 @@ export function findGuess(
   for (let count = 0; count < 10_000; count++) sources.push([`${count}`, 'a counter'])
   const bare = state.replace(/=+$/, '')
   const encodings: BufferEncoding[] = /^[0-9a-f]+$/.test(bare) ? ['hex'] : ['base64url', 'base64']
+  // There can be more than a hundred thousand sources. It is faster to decode the state once than to encode each source
+  // and its digests. The state may be only the beginning of a digest.
+  const start = Buffer.from(bare, encodings[0])
+  const mayBeDigest = state.length >= 8 && /^[\w+/-]*$/.test(bare)
+  const algorithms = mayBeDigest ? digests.filter(({ length }) => length >= start.length) : []
+  const decoded = (['hex', 'base64url', 'base64'] as const).flatMap(encoding => {
+    const bytes = Buffer.from(state, encoding)
+    return bytes.toString(encoding) === state ? [bytes] : []
+  })
   for (const [source, name] of sources) {
     if (source.length > 3 && state === source) return `${name} itself`
-    if (state.length >= 8)
-      for (const algorithm of ['md5', 'sha1', 'sha256', 'sha512']) {
-        const digest = hash(algorithm, source, 'buffer')
-        if (encodings.some(encoding => digest.toString(encoding).startsWith(bare))) return `the ${algorithm} of ${name}`
-      }
-    for (const encoding of ['hex', 'base64url', 'base64'] as const)
-      if (source.length > 5 && Buffer.from(source).toString(encoding) === state) return `${name} in another encoding`
+    const bytes = Buffer.from(source)
+    for (const { algorithm } of algorithms) {
+      const digest = hash(algorithm, bytes, 'buffer')
+      if (start.compare(digest, 0, start.length) !== 0) continue
+      if (encodings.some(encoding => digest.toString(encoding).startsWith(bare))) return `the ${algorithm} of ${name}`
+    }
+    if (source.length > 5 && decoded.some(one => one.equals(bytes))) return `${name} in another encoding`
   }
   return undefined
 }
+
+/** The hash functions that a client may use for a state, with the lengths of their digests in bytes. */
+const digests = [
+  { algorithm: 'md5', length: 16 },
+  { algorithm: 'sha1', length: 20 },
+  { algorithm: 'sha256', length: 32 },
+  { algorithm: 'sha512', length: 64 },
+]
 
 /**
  * The limit for the client's answer in milliseconds. If the answer took longer, there would be too many possible times
