@@ -117,15 +117,18 @@ export function createContext({
   }
   const firstStep = platform.steps.length
 
-  function note(exchange: HttpExchange): void {
+  /** Records the exchange, and returns whether it is an exchange with the client. */
+  function note(exchange: HttpExchange): boolean {
     httpExchanges.push(exchange)
     const { response } = exchange
-    if ('setCookies' in response && isOfClient(exchange))
+    const isWithClient = isOfClient(exchange)
+    if ('setCookies' in response && isWithClient)
       for (const { isHttpOnly, value } of response.setCookies.map(readSetCookie))
         if (isHttpOnly) platform.cookieValues.add(value)
     const addresses = [exchange.request.url, 'headers' in response ? response.headers.get('location') : null]
     for (const address of addresses) noteLoginValues(address ?? '')
-    noteStart(exchange)
+    if (isWithClient) noteStart(exchange)
+    return isWithClient
   }
 
   function noteLoginValues(address: string): void {
@@ -135,18 +138,15 @@ export function createContext({
   }
 
   function noteOfBrowser(exchange: HttpExchange): void {
-    note(exchange)
-    if (!isOfClient(exchange)) return
+    if (!note(exchange)) return
     const visitors = new Set(people.map(({ firstName }) => firstName))
     platform.answers.note(exchange, httpExchanges, visitors)
   }
 
-  function noteStart(exchange: HttpExchange): void {
-    const { response } = exchange
-    if (!('headers' in response) || !isOfClient(exchange)) return
-    const location = response.headers.get('location') ?? ''
-    if (!URL.canParse(location) || !isPortal(new URL(location))) return
-    const state = new URL(location).searchParams.get('state')
+  function noteStart({ response }: HttpExchange): void {
+    const location = 'headers' in response ? URL.parse(response.headers.get('location') ?? '') : null
+    if (!location || !isPortal(location)) return
+    const state = location.searchParams.get('state')
     if (state) platform.begunStates.push(state)
   }
 
@@ -181,7 +181,10 @@ export function createContext({
 
   const isPortal = (url: URL) => url.origin === platform.portalUrl
   const origins = [settings.client, settings.replica]
-  const isOfClient = ({ request: { url } }: HttpExchange) => URL.canParse(url) && origins.includes(new URL(url).origin)
+  const isOfClient = ({ request }: HttpExchange) => {
+    const origin = URL.parse(request.url)?.origin
+    return origin !== undefined && origins.includes(origin)
+  }
   const clientUrl = (path: string, origin = settings.client) => (/^https?:/.test(path) ? path : origin + path)
 
   const context = {
