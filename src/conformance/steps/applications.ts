@@ -7,7 +7,7 @@ import type { Person } from '../platform.ts'
 import { jsonOf } from '../tokens.ts'
 
 /** Opens the page behind the login, and the linked pages below its path. */
-export async function crawl(context: CheckContext, signedIn?: Browser): Promise<{ pages: Page[] }> {
+export async function visitListAndLinks(context: CheckContext, signedIn?: Browser): Promise<Page[]> {
   const browser = signedIn ?? (await context.signedIn()).browser
   const there = context.url(context.settings.page)
   const first = await browser.visit(there)
@@ -16,7 +16,7 @@ export async function crawl(context: CheckContext, signedIn?: Browser): Promise<
   )
   const pages = [first]
   for (const url of below.slice(0, 4)) pages.push(await browser.visit(url, { from: first }))
-  return { pages }
+  return pages
 }
 
 /**

@@ -8,7 +8,7 @@ import type { CheckContext } from '../../context.ts'
 import { expect, headerOf, setCookiesOf } from '../../findings.ts'
 import { withQuery } from '../../steps/addresses.ts'
 import { nameField, openEditForm, openPagesAbout, openWithApplication } from '../../steps/application-pages.ts'
-import { crawl, makeApplication, redirectUri } from '../../steps/applications.ts'
+import { makeApplication, redirectUri, visitListAndLinks } from '../../steps/applications.ts'
 import { cookieHeader, typedAddress } from '../../steps/callback.ts'
 import { created, openFormIn } from '../../steps/create-form.ts'
 import { findCancelUrl } from '../../steps/declined-login.ts'
@@ -333,7 +333,7 @@ export const everyText: CheckDefinition[] = [
       await answerWith(context, [hostile])
       const pages = [
         ...(await openPagesAbout(context, application)),
-        ...(await crawl(context, application.browser)).pages,
+        ...(await visitListAndLinks(context, application.browser)),
       ]
       await context.dropFaults()
       const isShown = pages.some(page => page.body.includes('Marker'))
@@ -565,7 +565,7 @@ export const everyText: CheckDefinition[] = [
         pages.push(await browser.submit(open.page, open.form, { ...open.values, ...uris }))
         await context.dropFaults()
       }
-      pages.push(...(await crawl(context, browser)).pages)
+      pages.push(...(await visitListAndLinks(context, browser)))
       const all = await openWithApplication(context, {
         iconUrl: otherSite.url(mark),
         webPageUrl: otherSite.url(mark),

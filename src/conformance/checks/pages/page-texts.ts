@@ -3,7 +3,7 @@
 import type { Page } from '../../browser/browser.ts'
 import type { CheckDefinition } from '../../check.ts'
 import { expect, statusOf } from '../../findings.ts'
-import { crawl, makeApplication, requireShown } from '../../steps/applications.ts'
+import { makeApplication, requireShown, visitListAndLinks } from '../../steps/applications.ts'
 import { cookieHeader } from '../../steps/callback.ts'
 import { foreignLoads, leadsToScript, runsScript } from '../../steps/page-content.ts'
 
@@ -50,7 +50,7 @@ export const pageTexts: CheckDefinition[] = [
       async run(context) {
         const person = await context.person()
         await makeApplication(context, person, { name: text, description: text })
-        const { pages } = await crawl(context)
+        const pages = await visitListAndLinks(context)
         const isShown = pages.some(page => page.body.includes('Marker'))
         requireShown(context, 'the name of an application', isShown)
         for (const page of pages) expect(!isHarm(page), `${page.url} contains the text without escaping.`, page)
@@ -70,7 +70,7 @@ export const pageTexts: CheckDefinition[] = [
       for (let count = 0; count < 8; count++) await makeApplication(context, person, { name: `Marker ${count}` })
       const { browser } = await context.signedIn()
       for (const place of ['list', 'get']) await context.order(`${place}-hostile-texts`, { times: 5 })
-      const { pages } = await crawl(context, browser)
+      const pages = await visitListAndLinks(context, browser)
       for (const page of pages) {
         expect(!runsScript(page, 'alert(1)'), `${page.url} contains markup from the API.`, page)
         expect(!leadsToScript(page, 'alert(1)'), `${page.url} has a link to a script.`, page)
@@ -94,7 +94,7 @@ export const pageTexts: CheckDefinition[] = [
         webPageUrl: otherSite.url(icon),
         privacyPolicyUrl: otherSite.url(icon),
       })
-      const { pages } = await crawl(context)
+      const pages = await visitListAndLinks(context)
       for (const page of pages)
         expect(
           !foreignLoads(page, context.settings.client).some(url => url.includes(icon)),
@@ -115,7 +115,7 @@ export const pageTexts: CheckDefinition[] = [
       const person = await context.person()
       const there = context.platform.otherSite.url(`/page-of-${person.firstName}`)
       await makeApplication(context, person, { name: 'Marker', webPageUrl: there })
-      const { pages } = await crawl(context)
+      const pages = await visitListAndLinks(context)
       const links = pages.flatMap(({ links }) => links.filter(({ url }) => url === there))
       requireShown(context, 'a link to the web page of an application', links.length > 0)
       expect(

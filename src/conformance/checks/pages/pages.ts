@@ -8,7 +8,7 @@ import type { Person } from '../../platform.ts'
 import type { RuleId } from '../../rules/rules.ts'
 import { withQuery } from '../../steps/addresses.ts'
 import { openPagesAbout, openWithApplication } from '../../steps/application-pages.ts'
-import { crawl, makeApplication } from '../../steps/applications.ts'
+import { makeApplication, visitListAndLinks } from '../../steps/applications.ts'
 import { cookieHeader, typedAddress } from '../../steps/callback.ts'
 import { isNotFramed } from '../../steps/frames.ts'
 import { leadsToHost, otherPortOf } from '../../steps/hosts.ts'
@@ -311,7 +311,7 @@ export const pages: CheckDefinition[] = [
     async run(context) {
       const { browser, person } = await context.signedIn()
       await makeApplication(context, person, { name: 'Seen by conformance' })
-      const { pages } = await crawl(context, browser)
+      const pages = await visitListAndLinks(context, browser)
       const tokens = context.arrived('exchange').flatMap(step => {
         const { access_token: access, refresh_token: refresh } = tokensOf(step) ?? {}
         return [access, refresh].filter(token => typeof token === 'string')
