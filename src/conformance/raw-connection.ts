@@ -5,6 +5,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { connect as connectTls } from 'node:tls'
 import type { HttpExchange } from './browser/browser.ts'
 import { findHost } from './browser/find-host.ts'
+import { statusOf } from './findings.ts'
 import { addressOf } from './http-address.ts'
 
 export interface RawBytes {
@@ -20,7 +21,6 @@ export interface RawBytes {
 /** `isClosed`: true if the server closed the connection without an answer. */
 export interface RawAnswer {
   exchange: HttpExchange
-  status: number
   isClosed: boolean
   /** The number of bytes that were written to the connection. */
   sent: number
@@ -72,16 +72,11 @@ export async function sendBytes(origin: string, bytes: RawBytes): Promise<RawAns
   isOver = true
   socket.destroy()
   await sending.catch(() => undefined)
-  const status = Number(/^HTTP\/1\.[01] (\d{3})/.exec(received)?.[1] ?? 0)
-  return {
-    exchange: toHttpExchange(origin, head, received, hasEnded ? error : `no answer in ${timeoutMs / 1000} s`, {
-      startedAt,
-      durationMs: performance.now() - started,
-    }),
-    status,
-    isClosed: hasEnded && status === 0,
-    sent,
-  }
+  const exchange = toHttpExchange(origin, head, received, hasEnded ? error : `no answer in ${timeoutMs / 1000} s`, {
+    startedAt,
+    durationMs: performance.now() - started,
+  })
+  return { exchange, isClosed: hasEnded && statusOf(exchange) === 0, sent }
 }
 
 const isHttps = (origin: string) => origin.startsWith('https:')

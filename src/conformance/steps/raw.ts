@@ -2,7 +2,7 @@
 import type { HttpExchange } from '../browser/browser.ts'
 import { Failed, ReportedElsewhere, Undecided } from '../check.ts'
 import type { CheckContext } from '../context.ts'
-import { fail } from '../findings.ts'
+import { fail, statusOf } from '../findings.ts'
 import { type RawAnswer, type RawBytes, sendBytes } from '../raw-connection.ts'
 import { typedAddress } from './callback.ts'
 
@@ -18,8 +18,6 @@ export interface AnswerToOdd extends RawAnswer {
   odd: Odd
 }
 
-const navigation = Object.entries(typedAddress)
-
 /** Returns a request as text. The text leaves out headers whose value is undefined. */
 export function requestText(
   context: CheckContext,
@@ -33,7 +31,7 @@ export function requestText(
 ): string {
   const all: Record<string, string | undefined> = {
     host: new URL(context.settings.client).host,
-    ...Object.fromEntries(navigation),
+    ...typedAddress,
     connection: 'close',
     ...(body !== '' && { 'content-length': `${Buffer.byteLength(body, 'latin1')}` }),
     ...headers,
@@ -68,7 +66,7 @@ export async function sendOdd(context: CheckContext, all: Odd[]): Promise<Answer
   const answers: AnswerToOdd[] = []
   for (const odd of all) {
     const answer = await sendBytes(client, odd)
-    if (answer.status === 0) {
+    if (statusOf(answer.exchange) === 0) {
       await expectStillThere(context, odd.what, answer.exchange)
       if (!answer.isClosed) fail(`The client does not answer ${odd.what}.`, answer.exchange)
       if (!odd.isNoHttp) fail(`The client closes the connection without an answer to ${odd.what}.`, answer.exchange)
@@ -80,7 +78,7 @@ export async function sendOdd(context: CheckContext, all: Odd[]): Promise<Answer
 }
 
 /** 501 is correct for an unknown method, and 505 for an unknown HTTP version. */
-function isOwnMistake({ status }: RawAnswer): boolean {
+function isOwnMistake(status: number): boolean {
   return status >= 500 && status !== 501 && status !== 505
 }
 
@@ -93,6 +91,6 @@ export async function sendAnswered(context: CheckContext, all: Odd[]): Promise<A
 
 /** Fails if the status of an answer means a mistake in the client. */
 export async function expectOwnStatus(context: CheckContext, all: Odd[]): Promise<void> {
-  for (const answer of await sendAnswered(context, all))
-    if (isOwnMistake(answer)) fail(`${answer.odd.what} is answered with status ${answer.status}.`, answer.exchange)
+  for (const { odd, exchange } of await sendAnswered(context, all))
+    if (isOwnMistake(statusOf(exchange))) fail(`${odd.what} is answered with status ${statusOf(exchange)}.`, exchange)
 }

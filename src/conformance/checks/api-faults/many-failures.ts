@@ -3,7 +3,7 @@
 import type { Browser, Page } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
-import { describePage, expect, fail, isCallFor, waitedMs } from '../../findings.ts'
+import { describePage, expect, fail, isCallFor, statusOf, waitedMs } from '../../findings.ts'
 import type { Person } from '../../platform.ts'
 import { sendBytes } from '../../raw-connection.ts'
 import { makeApplication } from '../../steps/applications.ts'
@@ -77,7 +77,7 @@ async function expectOthersServed(
     .slice(before)
     .some(step => isCallFor(step, other.person.id) && step.response.status < 400)
   if (!hasWaited && (isServed || page.stoppedAt !== undefined)) return
-  if (plain.status === 0)
+  if (statusOf(plain.exchange) === 0)
     throw new Undecided(
       'The client serves only a few requests at a time, so calls that hang make all other visitors wait. Run the client with more workers or threads.',
     )

@@ -3,7 +3,7 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { type CheckDefinition, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
-import { expect, fail } from '../../findings.ts'
+import { expect, fail, statusOf } from '../../findings.ts'
 import { type RawBytes, sendBytes } from '../../raw-connection.ts'
 import { typedAddress } from '../../steps/callback.ts'
 import { expectOwnStatus, expectStillThere, type Odd, requestText, sendOdd } from '../../steps/raw.ts'
@@ -155,7 +155,7 @@ export const bodies: CheckDefinition[] = [
       const answer = await sendBytes(client, plainRequest(context, 5000))
       done.abort()
       await Promise.all(all)
-      if (answer.status > 0) return
+      if (statusOf(answer.exchange) > 0) return
       if (await servesOneAtATime(context))
         throw new Undecided(
           'The client serves one request at a time, so a visitor with a slow connection makes all other visitors wait. Run the client with several workers, or behind a proxy that waits for the whole body before it sends the request to the client.',
@@ -184,7 +184,7 @@ export const bodies: CheckDefinition[] = [
             for (let sent = 0; sent < mostBytes; sent += chunk.length) yield chunk
           },
         })
-        const isTaken = answer.status === 0 && !answer.isClosed && answer.sent >= mostBytes
+        const isTaken = statusOf(answer.exchange) === 0 && !answer.isClosed && answer.sent >= mostBytes
         expect(
           !isTaken,
           `POST ${path} accepted ${Math.round(answer.sent / 1e6)} MB and asked for more.`,

@@ -3,7 +3,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import type { Form } from '../../browser/form.ts'
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
-import { expect, headerOf, headersOf } from '../../findings.ts'
+import { expect, headerOf, headersOf, statusOf } from '../../findings.ts'
 import { type RawAnswer, sendAndReset, sendBytes } from '../../raw-connection.ts'
 import { filledFields, ownForm, sendForm } from '../../steps/application-pages.ts'
 import { typedAddress } from '../../steps/callback.ts'
@@ -22,8 +22,8 @@ const tooLongHeaders = 1_500_000
 /**
  * Whether the client has refused the request: the client answered with a status for refusals, or closed the connection.
  */
-function isRefused({ status, isClosed }: RawAnswer): boolean {
-  return isClosed || [400, 411, 413, 414, 417, 431, 501].includes(status)
+function isRefused({ exchange, isClosed }: RawAnswer): boolean {
+  return isClosed || [400, 411, 413, 414, 417, 431, 501].includes(statusOf(exchange))
 }
 
 /**
@@ -41,15 +41,16 @@ function isDevelopmentServer({ exchange }: RawAnswer): boolean {
 async function expectAllRefused(context: CheckContext, plain: string, all: Odd[], advice: string) {
   const { client } = context.settings
   const control = await sendBytes(client, { head: plain })
-  if (control.status === 0) throw new Undecided('The client did not answer a normal request.')
-  if (isRefused(control)) throw new Undecided(`The client answered a normal request with status ${control.status}.`)
+  const status = statusOf(control.exchange)
+  if (status === 0) throw new Undecided('The client did not answer a normal request.')
+  if (isRefused(control)) throw new Undecided(`The client answered a normal request with status ${status}.`)
   for (const odd of all) {
     const answer = await sendBytes(client, odd)
     expect(
       isRefused(answer),
-      answer.status === 0
+      statusOf(answer.exchange) === 0
         ? `The client neither refuses ${odd.what} nor closes the connection.`
-        : `The client answers ${odd.what} with status ${answer.status}, ${advice}.`,
+        : `The client answers ${odd.what} with status ${statusOf(answer.exchange)}, ${advice}.`,
       answer.exchange,
     )
   }

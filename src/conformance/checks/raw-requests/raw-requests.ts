@@ -3,7 +3,7 @@
 import type { HttpExchange } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
-import { expect, fail, headerOf } from '../../findings.ts'
+import { expect, fail, headerOf, statusOf } from '../../findings.ts'
 import { withQuery } from '../../steps/addresses.ts'
 import { typedAddress } from '../../steps/callback.ts'
 import { expectOwnStatus, type Odd, requestText, sendOdd } from '../../steps/raw.ts'
@@ -287,7 +287,7 @@ export const rawRequests: CheckDefinition[] = [
         ...refusedByParsers(context),
         { ...expectation, what: 'a request with the header Expect: conformance' },
       ])
-      const refused = answers.filter(({ status }) => status >= 400)
+      const refused = answers.filter(({ exchange }) => statusOf(exchange) >= 400)
       if (refused.length === 0) throw new NotApplicable('the client does not refuse any of these requests')
       for (const { exchange, odd } of refused)
         expect(isNosniff(exchange), `The answer to ${odd.what} has no X-Content-Type-Options: nosniff.`, exchange)
@@ -302,8 +302,8 @@ export const rawRequests: CheckDefinition[] = [
     fix: 'Set the same headers for every request that the parser refuses, whatever the error is.',
     async run(context) {
       // Any other status probably comes from a page of the client, and not from the parser.
-      const refused = (await sendOdd(context, refusedByParsers(context))).filter(({ status }) =>
-        [400, 413, 414, 431].includes(status),
+      const refused = (await sendOdd(context, refusedByParsers(context))).filter(({ exchange }) =>
+        [400, 413, 414, 431].includes(statusOf(exchange)),
       )
       for (const name of ['x-content-type-options', 'content-security-policy']) {
         const [lacking, ...more] = refused.filter(({ exchange }) => headerOf(exchange, name) === undefined)
@@ -311,7 +311,7 @@ export const rawRequests: CheckDefinition[] = [
         // If only one answer has the header, this answer may be a page of the client.
         if (!lacking || more.length > 0 || having.length < 2) continue
         fail(
-          `The answer to ${lacking.odd.what} (status ${lacking.status}) has no ${name}. The answers to ${having.map(({ odd }) => odd.what).join(' and ')} have this header.`,
+          `The answer to ${lacking.odd.what} (status ${statusOf(lacking.exchange)}) has no ${name}. The answers to ${having.map(({ odd }) => odd.what).join(' and ')} have this header.`,
           lacking.exchange,
           ...having.map(({ exchange }) => exchange),
         )
