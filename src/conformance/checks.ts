@@ -24,7 +24,10 @@ import { tabs } from './checks/tabs/tabs.ts'
 import { time } from './checks/time/time.ts'
 import { wholeRun } from './checks/whole-run/whole-run.ts'
 
-/** The groups run and are reported in this order. The id of a group is the name of its folder. */
+/**
+ * Reports list the groups in this order, and the checks that run alone also run in this order. The id of a group is the
+ * name of its folder.
+ */
 export const groups: { id: string; title: string; checks: CheckDefinition[] }[] = [
   { id: 'starting-a-login', title: 'Starting a login', checks: startingALogin },
   { id: 'callback', title: 'The callback', checks: callback },

@@ -2,7 +2,7 @@
 import { fieldsOf, oncePerStep } from './tokens.ts'
 
 /** Values that belong to only one login. */
-export interface LoginValues {
+interface LoginValues {
   states: string[]
   codes: string[]
 }

@@ -41,7 +41,7 @@ export interface FaultOptions {
 }
 
 /** A call that has arrived at the API over the network. */
-export interface ApiCall extends Pick<IncomingMessage, 'method' | 'url'> {
+interface ApiCall extends Pick<IncomingMessage, 'method' | 'url'> {
   /** Whether an earlier call has used the same connection. */
   isOnUsedConnection: boolean
 }
@@ -140,10 +140,10 @@ export async function startPlatform(settings: Settings, { clock = () => new Date
     answers,
     people: [] as Person[],
     /**
-     * `isDone`: whether `failOften` has run in this round, so that each kind of call has failed. `isPrinted`: whether
-     * the client has printed all its output about these calls.
+     * `isDone`: whether `failEachCall` has run in this round, so that each kind of call has failed. `isPrinted`:
+     * whether the client has printed all its output about these calls.
      */
-    failedOften: { isDone: false, isPrinted: false },
+    eachCallFailed: { isDone: false, isPrinted: false },
     /** The positions in `steps` and in the client's output at which the current round of checks begins. */
     round: { step: 0, output: 0 },
     /**
@@ -158,7 +158,7 @@ export async function startPlatform(settings: Settings, { clock = () => new Date
         this.cookieValues.clear()
       }
       this.leaks.length = 0
-      this.failedOften = { isDone: false, isPrinted: false }
+      this.eachCallFailed = { isDone: false, isPrinted: false }
       answers.clear()
     },
     /**

@@ -69,7 +69,7 @@ export const noRedirects: StopOptions = { stopAt: () => true }
 /** A request, with the data that the browser keeps when the request is redirected. */
 interface Navigation extends Omit<Cause, 'mode' | 'dest'> {
   /** If the request sends a form, this is the Content-Security-Policy of the page that contains the form. */
-  form: ContentPolicy | undefined
+  formPolicy: ContentPolicy | undefined
   body: string | undefined
   contentType: string | undefined
   /**
@@ -178,7 +178,7 @@ export function createBrowser(options: Options = {}) {
       if (isPage) {
         if (!replaces) history.splice(++at, history.length)
         const url = navigation.chain.at(-1)!
-        history[at] = { ...navigation, chain: [url], form: undefined, isFresh: navigation.method === 'POST' }
+        history[at] = { ...navigation, chain: [url], formPolicy: undefined, isFresh: navigation.method === 'POST' }
       }
       const following = next ?? (isPage ? refresh(page) : undefined)
       if (!following) return page
@@ -197,7 +197,7 @@ export function createBrowser(options: Options = {}) {
   }
 
   function visit(url: string | Link, { from = 'typed', ...stop }: StopOptions & { from?: 'typed' | Page } = {}) {
-    const [address, policy] = typeof url === 'string' ? [url, undefined] : [url.url, url.policy]
+    const [address, policy] = typeof url === 'string' ? [url, undefined] : [url.url, url.referrerPolicy]
     return navigate(begin('GET', address, from === 'typed' ? undefined : from, policy), stop)
   }
 
@@ -220,8 +220,8 @@ export function createBrowser(options: Options = {}) {
     ) {
       const pressed = typeof button === 'string' ? findButton(form, button) : (button ?? form.buttons[0])
       const { method, url, body, contentType } = encodeForm(form, values, pressed)
-      const next = { ...begin(method, url, page), body, contentType, form: page.content }
-      return next.form.maySendForm(next.chain[0]!, false) ? navigate(next, stop) : forbidden(page, url)
+      const next = { ...begin(method, url, page), body, contentType, formPolicy: page.contentPolicy }
+      return next.formPolicy.maySendForm(next.chain[0]!, false) ? navigate(next, stop) : forbidden(page, url)
     },
 
     /** Sends the request of the open page again. */
@@ -279,7 +279,7 @@ export function createBrowser(options: Options = {}) {
   }
 }
 
-export interface FetchOptions {
+interface FetchOptions {
   from: Page
   method?: string
   mode?: Cause['mode']
@@ -288,7 +288,7 @@ export interface FetchOptions {
   contentType?: string
 }
 
-function begin(method: string, address: string, from: Page | undefined, policy = from?.policy): Navigation {
+function begin(method: string, address: string, from: Page | undefined, policy = from?.referrerPolicy): Navigation {
   return {
     initiator: from && { origin: from.origin, policy: policy! },
     referrer: from?.url,
@@ -296,7 +296,7 @@ function begin(method: string, address: string, from: Page | undefined, policy =
     method,
     isByUser: true,
     isFresh: method === 'POST',
-    form: undefined,
+    formPolicy: undefined,
     body: undefined,
     contentType: undefined,
   }
@@ -317,7 +317,7 @@ function redirect(navigation: Navigation, { request, response }: HttpExchange): 
   const url = new URL(address, from)
   if (!/^https?:$/.test(url.protocol)) return `the answer redirects to ${url.protocol}`
   if (url.hash === '') url.hash = from.hash
-  if (navigation.form?.maySendForm(url, true) === false)
+  if (navigation.formPolicy?.maySendForm(url, true) === false)
     return `the Content-Security-Policy of the page with the form forbids a redirect to ${url.origin}${url.pathname}, because form-action does not allow this address`
   const isKept = response.status >= 307 || navigation.method === 'GET' || navigation.method === 'HEAD'
   const becomesGet = !isKept && (response.status === 303 || navigation.method === 'POST')
@@ -374,11 +374,11 @@ function makePage(answer: Omit<Page, keyof Document | 'stoppedAt'>): Page {
     get refresh() {
       return read().refresh
     },
-    get policy() {
-      return read().policy
+    get referrerPolicy() {
+      return read().referrerPolicy
     },
-    get content() {
-      return read().content
+    get contentPolicy() {
+      return read().contentPolicy
     },
     get origin() {
       return read().origin

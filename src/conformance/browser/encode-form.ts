@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Button, Control, Enctype, Entry, Form, Values } from './form.ts'
 
-export interface Submission {
+interface Submission {
   method: Form['method']
   url: string
   body: string | undefined

@@ -11,7 +11,7 @@ export interface Link {
   /** True if the link opens another tab. */
   opensTab: boolean
   /** Set if the link has a referrer policy of its own. */
-  policy: ReferrerPolicy | undefined
+  referrerPolicy: ReferrerPolicy | undefined
 }
 
 /** The refresh that a meta element or the Refresh header of a page causes. */
@@ -26,8 +26,8 @@ export interface Document {
   links: Link[]
   forms: Form[]
   refresh: Refresh | undefined
-  policy: ReferrerPolicy
-  content: ContentPolicy
+  referrerPolicy: ReferrerPolicy
+  contentPolicy: ContentPolicy
   /** `null` if the answer sandboxes the page. */
   origin: string
 }
@@ -59,7 +59,7 @@ export function readDocument(url: string, headers: Headers, body: string): Docum
       .filter(element => attribute(element, key)?.trim().toLowerCase() === value)
       .map(element => attribute(element, 'content') ?? '')
   const policies = [readReferrerPolicy(headers.get('referrer-policy')), ...meta('name', 'referrer').map(readMetaPolicy)]
-  const content = readContentPolicy(
+  const contentPolicy = readContentPolicy(
     url,
     headers.get('content-security-policy') ?? '',
     meta('http-equiv', 'content-security-policy'),
@@ -76,10 +76,10 @@ export function readDocument(url: string, headers: Headers, body: string): Docum
       .filter(({ tagName }) => tagName === 'a' || tagName === 'area')
       .flatMap(element => readLink(element, base)),
     forms: readForms(elements, owners, url, base),
-    refresh: content.mayRefresh ? refreshes.findLast(({ delay }) => delay === soonest) : undefined,
-    policy: policies.findLast(policy => policy !== undefined) ?? defaultPolicy,
-    content,
-    origin: content.isOpaque ? 'null' : new URL(url).origin,
+    refresh: contentPolicy.mayRefresh ? refreshes.findLast(({ delay }) => delay === soonest) : undefined,
+    referrerPolicy: policies.findLast(policy => policy !== undefined) ?? defaultPolicy,
+    contentPolicy,
+    origin: contentPolicy.isOpaque ? 'null' : new URL(url).origin,
   }
 }
 
@@ -87,10 +87,11 @@ function readLink(element: Element, base: string): Link[] {
   const url = resolve(attribute(element, 'href'), base)
   if (url === undefined || !/^https?:/.test(url)) return []
   const rel = (attribute(element, 'rel') ?? '').toLowerCase().split(/\s+/).filter(Boolean)
-  const policy = rel.includes('noreferrer') ? 'no-referrer' : readReferrerPolicy(attribute(element, 'referrerpolicy'))
+  const ownPolicy = readReferrerPolicy(attribute(element, 'referrerpolicy'))
+  const referrerPolicy = rel.includes('noreferrer') ? 'no-referrer' : ownPolicy
   const target = (attribute(element, 'target') ?? '').toLowerCase()
   const opensTab = !['', '_self', '_parent', '_top'].includes(target)
-  return [{ url, text: textOf(element), rel, opensTab, policy }]
+  return [{ url, text: textOf(element), rel, opensTab, referrerPolicy }]
 }
 
 /** Reads a refresh such as `0; url=/next`, in every format that browsers accept (HTML, 4.2.5.3). */

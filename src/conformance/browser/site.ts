@@ -52,6 +52,6 @@ export function isTrustworthy({ protocol, hostname }: URL): boolean {
 }
 
 /** Whether the name or address of a host means this machine. Does not ask a resolver. */
-export function isLoopback(host: string): boolean {
+function isLoopback(host: string): boolean {
   return /^(?:.+\.)?localhost$|^127\.\d+\.\d+\.\d+$|^\[::1\]$/.test(host)
 }

@@ -6,7 +6,7 @@ import type { HttpExchange } from './browser.ts'
 export type Window = Awaited<ReturnType<typeof openWindow>>
 
 /** One request that the window made. */
-export interface WindowRequest {
+interface WindowRequest {
   url: string
   method: string
   /** True if the request loads a whole page. */

@@ -165,7 +165,7 @@ export async function requireWorkingEditForm(
 }
 
 /** Recognizes the form by the redirect URI of the application. */
-export function editFormOf({ forms }: Page): Form | undefined {
+function editFormOf({ forms }: Page): Form | undefined {
   return forms.find(
     ({ method, fields }) =>
       method === 'POST' &&

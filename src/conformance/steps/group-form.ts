@@ -7,7 +7,7 @@ import type { CheckContext } from '../context.ts'
 import type { Person } from '../platform.ts'
 import { changesSince, isOfClient } from './application-pages.ts'
 
-export interface GroupForm {
+interface GroupForm {
   page: Page
   form: Form
   /** What a person types into the form. */
@@ -36,11 +36,7 @@ export async function openGroupPages(context: CheckContext, browser: Browser): P
 }
 
 /** Returns the first form of these pages with which a visitor can create a group. */
-export function groupFormIn(
-  context: CheckContext,
-  pages: Page[],
-  name = 'Group of conformance',
-): GroupForm | undefined {
+function groupFormIn(context: CheckContext, pages: Page[], name = 'Group of conformance'): GroupForm | undefined {
   for (const page of pages)
     for (const form of page.forms) {
       const [field, ...more] = form.controls.filter(({ type }) => type === 'text')
@@ -51,7 +47,7 @@ export function groupFormIn(
 }
 
 /** Opens the form with which a visitor creates a group. Ends the check if the suite does not find it. */
-export async function openGroupForm(context: CheckContext, browser: Browser): Promise<GroupForm> {
+async function openGroupForm(context: CheckContext, browser: Browser): Promise<GroupForm> {
   const found = groupFormIn(context, await openGroupPages(context, browser))
   if (!found) throw new NotApplicable('no linked page whose address contains "group" has a form for a new group')
   return found

@@ -5,7 +5,7 @@ import { isTokenCall, jsonOf } from '../tokens.ts'
 import { credentialsOf } from './applications.ts'
 import { decodeSafely } from './set-cookies.ts'
 
-export interface Secret {
+export interface KnownSecret {
   /** The kind of the value, with an article: "an access token". */
   what: string
   value: string
@@ -21,14 +21,16 @@ interface Leak {
 /**
  * Text counts as a leak if it contains this many characters of a secret. Shorter parts could be equal by coincidence.
  */
-const length = 16
+const partLength = 16
+/** The words in which a secret may be: words of at least `partLength` characters. */
+const longWords = /[\w\-.~+/=%]{16,}/g
 
-export function secret(what: string, value: unknown): Secret[] {
-  if (typeof value !== 'string' || value.length < length) return []
+export function secret(what: string, value: unknown): KnownSecret[] {
+  if (typeof value !== 'string' || value.length < partLength) return []
   return [{ what, value, isCookie: false }]
 }
 
-export function cookieSecret(value: string): Secret[] {
+export function cookieSecret(value: string): KnownSecret[] {
   return [value, ...sessionIdsIn(value)].flatMap(text =>
     secret('a cookie', text).map(one => ({ ...one, isCookie: true })),
   )
@@ -50,24 +52,24 @@ export function sessionIdsIn(value: string): string[] {
  * The function calls `isSecret` only for values that are in the text. If `isSecret` returns false, the value does not
  * count.
  */
-export function findLeaksOf(secrets: Secret[], isSecret: (secret: Secret) => boolean = () => true) {
-  const known = new Map<string, Set<Secret>>()
+export function findLeaksOf(secrets: KnownSecret[], isSecret: (secret: KnownSecret) => boolean = () => true) {
+  const known = new Map<string, Set<KnownSecret>>()
   for (const one of secrets) for (const part of partsOf(one)) known.set(part, (known.get(part) ?? new Set()).add(one))
 
   /**
    * Returns one of these secrets. Returns undefined if several cookies with different values contain this part, because
    * the part is then not random.
    */
-  function pickSecret(withPart: Set<Secret>): Secret | undefined {
+  function pickSecret(withPart: Set<KnownSecret>): KnownSecret | undefined {
     const found = [...withPart].filter(isSecret)
     const isShared = found.every(({ isCookie }) => isCookie) && new Set(found.map(({ value }) => value)).size > 1
     return isShared ? undefined : found[0]
   }
 
   return (text: string): Leak | undefined => {
-    for (const word of new Set(text.match(/[\w\-.~+/=%]{16,}/g)))
-      for (let at = 0; at + length <= word.length; at++) {
-        const withPart = known.get(word.slice(at, at + length))
+    for (const word of new Set(text.match(longWords)))
+      for (let at = 0; at + partLength <= word.length; at++) {
+        const withPart = known.get(word.slice(at, at + partLength))
         const found = withPart && pickSecret(withPart)
         if (!found) continue
         const place = text.indexOf(word)
@@ -75,7 +77,7 @@ export function findLeaksOf(secrets: Secret[], isSecret: (secret: Secret) => boo
           .slice(Math.max(0, place - 120), place)
           .split(/[\r\n]/)
           .at(-1)!
-        return { what: found.what, place: `${before.replace(/[\w\-.~+/=%]{16,}/g, '…')}…` }
+        return { what: found.what, place: `${before.replace(longWords, '…')}…` }
       }
     return undefined
   }
@@ -85,9 +87,12 @@ export function findLeaksOf(secrets: Secret[], isSecret: (secret: Secret) => boo
  * Returns the end of each spelling. Also returns the beginning if the beginning is random. The beginning is the same in
  * all JWTs, and in all cookies of some frameworks.
  */
-function partsOf({ value, isCookie }: Secret): string[] {
+function partsOf({ value, isCookie }: KnownSecret): string[] {
   const hasRandomBeginning = !isCookie && !value.startsWith('eyJ')
-  return spellings(value).flatMap(text => [text.slice(-length), ...(hasRandomBeginning ? [text.slice(0, length)] : [])])
+  return spellings(value).flatMap(text => [
+    text.slice(-partLength),
+    ...(hasRandomBeginning ? [text.slice(0, partLength)] : []),
+  ])
 }
 
 /** Returns the value in several encodings: unchanged, percent-encoded, and inside a text that was encoded as Base64. */
@@ -98,18 +103,18 @@ export function spellings(value: string): string[] {
     const inner = (text: string) => text.replace(/=+$/, '').slice(offset === 0 ? 0 : offset + 1, -1)
     return [inner(bytes.toString('base64')), inner(bytes.toString('base64url'))]
   })
-  return [...new Set([value, encodeURIComponent(value), ...encoded])].filter(text => text.length >= length)
+  return [...new Set([value, encodeURIComponent(value), ...encoded])].filter(text => text.length >= partLength)
 }
 
 /** Returns a visitor's tokens in this answer from the portal. */
-export function tokenSecrets(step: LabStep): Secret[] {
+export function tokenSecrets(step: LabStep): KnownSecret[] {
   if (!isTokenCall(step)) return []
   const { access_token, refresh_token } = jsonOf(step)
   return [...secret('an access token', access_token), ...secret('a refresh token', refresh_token)]
 }
 
 /** Returns an application's credentials in this answer from the API. */
-export function credentialSecrets(step: LabStep): Secret[] {
+export function credentialSecrets(step: LabStep): KnownSecret[] {
   if (step.kind !== 'api' || step.request.method !== 'POST') return []
   const { clientSecrets, tokens } = credentialsOf(step)
   return [

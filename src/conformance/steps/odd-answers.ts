@@ -6,7 +6,7 @@ const json = 'application/json; charset=utf-8'
 /** Some JSON libraries raise a special error if a document is nested this deeply. */
 const deep = '['.repeat(60_000)
 
-export interface OddAnswer {
+interface OddAnswer {
   /** The description of the answer in a finding. */
   what: string
   /** The last part of the name of the fault, such as `answer`. */

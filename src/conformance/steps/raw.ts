@@ -14,7 +14,7 @@ export interface Odd extends RawBytes {
 }
 
 /** The client's answer to an odd request. */
-export interface AnswerToOdd extends RawAnswer {
+interface AnswerToOdd extends RawAnswer {
   odd: Odd
 }
 

@@ -349,8 +349,7 @@ export const everyForm: CheckDefinition[] = [
       for (const found of forms) {
         const open = await reopen(browser, found)
         if (!open) continue
-        const { policy } = open.page
-        const origin = policy === 'no-referrer' ? 'null' : context.settings.client
+        const origin = open.page.referrerPolicy === 'no-referrer' ? 'null' : context.settings.client
         const before = context.arrived('api')
         const fields = filledFields(open.form, typedInto(open, 'Changed in an old browser'))
         const { answer } = await sendForm(context, browser, { ...open.form, fields }, { origin })
@@ -374,7 +373,7 @@ export const everyForm: CheckDefinition[] = [
       const page = await browser.visit(context.url(context.settings.page))
       const form = signOutFormOf(context, page)
       if (!form) throw new NotApplicable('the page behind the login has no sign-out form')
-      const origin = page.policy === 'no-referrer' ? 'null' : context.settings.client
+      const origin = page.referrerPolicy === 'no-referrer' ? 'null' : context.settings.client
       const { answer } = await sendForm(context, browser, form, { origin })
       if (deletesCookies(answer)) return
       await expectWorkingSignOut(context, browser)

@@ -75,7 +75,11 @@ export const otherPlaces: CheckDefinition[] = [
       const withForms = pages.filter(({ forms }) => forms.some(({ method }) => method === 'POST'))
       if (withForms.length === 0) throw new NotApplicable('no page of the client has a form')
       for (const page of withForms)
-        expect(page.policy !== 'no-referrer', `${describePage(page)} has a form and the policy no-referrer.`, page)
+        expect(
+          page.referrerPolicy !== 'no-referrer',
+          `${describePage(page)} has a form and the policy no-referrer.`,
+          page,
+        )
     },
   },
   {

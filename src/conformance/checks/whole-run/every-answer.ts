@@ -4,7 +4,7 @@ import type { AnswerTrait } from '../../answer-watch.ts'
 import type { CheckDefinition } from '../../check.ts'
 import { expect } from '../../findings.ts'
 import type { RuleId } from '../../rules/rules.ts'
-import { failOften } from './fail-often.ts'
+import { failEachCall } from './fail-each-call.ts'
 
 interface Row {
   id: string
@@ -137,8 +137,8 @@ export const everyAnswer: CheckDefinition[] = rows.map(({ trait, ...definition }
   ...definition,
   isAlone: true,
   async run(context) {
-    await failOften(context)
-    const fault = context.platform.answers.first(trait)
-    expect(!fault, `${fault?.reason}`, `${fault?.evidence}`)
+    await failEachCall(context)
+    const mistake = context.platform.answers.first(trait)
+    expect(!mistake, `${mistake?.reason}`, `${mistake?.evidence}`)
   },
 }))

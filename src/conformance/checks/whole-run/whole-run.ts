@@ -4,11 +4,18 @@ import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import type { CheckDefinition } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { expect } from '../../findings.ts'
-import { cookieSecret, credentialSecrets, findLeaksOf, type Secret, secret, tokenSecrets } from '../../steps/leaks.ts'
+import {
+  cookieSecret,
+  credentialSecrets,
+  findLeaksOf,
+  type KnownSecret,
+  secret,
+  tokenSecrets,
+} from '../../steps/leaks.ts'
 import { expectOutputSince } from '../../steps/unprinted.ts'
 import { fieldsOf } from '../../tokens.ts'
 import { everyAnswer } from './every-answer.ts'
-import { failOften } from './fail-often.ts'
+import { failEachCall } from './fail-each-call.ts'
 
 /** The kinds of calls that come from the client itself, and not from the browser. */
 const ownCalls: LabStep['kind'][] = ['exchange', 'refresh', 'revoke', 'metadata', 'me', 'api', 'trap']
@@ -21,9 +28,9 @@ const stepsOf = ({ platform }: CheckContext) => platform.steps.slice(platform.ro
  */
 async function outputOf(context: CheckContext): Promise<string> {
   const { platform, clientProcess } = context
-  await failOften(context)
-  if (!platform.failedOften.isPrinted) await clientProcess!.restart()
-  platform.failedOften.isPrinted = true
+  await failEachCall(context)
+  if (!platform.eachCallFailed.isPrinted) await clientProcess!.restart()
+  platform.eachCallFailed.isPrinted = true
   return clientProcess!.output(platform.round.output)
 }
 
@@ -46,7 +53,7 @@ function findLeaksOfRun(context: CheckContext) {
     ...[...platform.cookieValues].flatMap(cookieSecret),
   ]
   // Ignores cookies that contain a plain state, a path or an id, because these values are also in addresses.
-  const isSecret = ({ value, isCookie }: Secret) =>
+  const isSecret = ({ value, isCookie }: KnownSecret) =>
     !isCookie ||
     (!/^(%2f|\/|https?:)/i.test(value) &&
       !platform.begunStates.some(state => value.includes(state)) &&
@@ -134,7 +141,7 @@ export const wholeRun: CheckDefinition[] = [
     fix: 'Send the secret and the tokens in the body of a POST, and the access token for the API in the Authorization header.',
     isAlone: true,
     async run(context) {
-      await failOften(context)
+      await failEachCall(context)
       const findLeak = findLeaksOfRun(context)
       const calls = stepsOf(context).filter(({ kind }) => ownCalls.includes(kind))
       const leak = findLeak(calls.map(({ request }) => request.url).join('\n'))
@@ -154,7 +161,7 @@ export const wholeRun: CheckDefinition[] = [
     fix: "Set the headers of each call yourself. Do not copy headers from the browser's request.",
     isAlone: true,
     async run(context) {
-      await failOften(context)
+      await failEachCall(context)
       const findCookie = findLeaksOf([...context.platform.cookieValues].flatMap(cookieSecret))
       const call = stepsOf(context).find(
         ({ kind, request }) => ownCalls.includes(kind) && request.headers.cookie && findCookie(request.headers.cookie),
@@ -171,7 +178,7 @@ export const wholeRun: CheckDefinition[] = [
     fix: 'Set the fields and headers of each call yourself. Send the secret only with an exchange, a renewal or a revocation.',
     isAlone: true,
     async run(context) {
-      await failOften(context)
+      await failEachCall(context)
       const secret = context.platform.clientSecret.reveal()
       const basic = Buffer.from(`${context.platform.clientId}:${secret}`).toString('base64')
       const call = stepsOf(context)
@@ -192,7 +199,7 @@ export const wholeRun: CheckDefinition[] = [
     fix: 'Send tokens to a browser only in HttpOnly cookies. When an error occurs, answer with fixed words.',
     isAlone: true,
     async run(context) {
-      await failOften(context)
+      await failEachCall(context)
       context.noteLeaks()
       const [leak] = context.platform.leaks
       expect(!leak, `${leak?.reason}`, `${leak?.evidence}`)

@@ -9,9 +9,9 @@ import { signOut } from '../../steps/sign-out.ts'
  * of this group judge the whole round. If one of these checks has already called this function in the round, the
  * function does nothing.
  */
-export async function failOften(context: CheckContext): Promise<void> {
+export async function failEachCall(context: CheckContext): Promise<void> {
   const { platform, settings } = context
-  if (platform.failedOften.isDone) return
+  if (platform.eachCallFailed.isDone) return
   if (settings.page) {
     const earlier = await context.signedIn()
     if (settings.create) await earlier.browser.visit(context.url(settings.create), context.beforePortal)
@@ -53,5 +53,5 @@ export async function failOften(context: CheckContext): Promise<void> {
   for (const path of [settings.login, settings.page, settings.create])
     if (path) await context.request(path, { method: 'PUT' })
   await platform.settle(300)
-  platform.failedOften.isDone = true
+  platform.eachCallFailed.isDone = true
 }
