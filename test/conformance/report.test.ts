@@ -490,6 +490,27 @@ t.test('if the evidence quotes a log line, the secrets in the line are hidden', 
   t.match(result?.evidence, [/code=sha:\w+&state=sha:\w+ HTTP/])
 })
 
+t.test('in a result, a value has the same hash in every piece of evidence', async t => {
+  const secret = 'S3cretS3cretS3cretS3cret'
+  const cookie = `state=${secret}`
+  const [result] = await runAll([
+    check('finds', async () => {
+      throw new Failed('The client accepted the callback.', [
+        describeHttpExchange({
+          request: { method: 'GET', url: `http://localhost/?state=${secret}`, headers: { cookie }, body: cookie },
+          response: { status: 200, headers: new Headers(), setCookies: [cookie], body: `{"state":"${secret}"}` },
+          startedAt: 0,
+          durationMs: 1,
+        }),
+        `The client printed the state=${secret}`,
+      ])
+    }),
+  ])
+  const hashes = result!.evidence.join('\n').match(/sha:\w+/g)!
+  t.equal(hashes.length, 6)
+  t.equal(new Set(hashes).size, 1)
+})
+
 const broken = [
   check('must', async () => {
     throw new Failed('It went wrong.')
