@@ -1,6 +1,6 @@
 // Runs one check once, and turns its outcome into a result.
 import { setTimeout as wait } from 'node:timers/promises'
-import type { HttpExchange } from './browser/browser.ts'
+import type { LostExchange } from './browser/browser.ts'
 import { MissingChoice } from './browser/encode-form.ts'
 import { type Check, Failed, NotApplicable, NotRun, ReportedElsewhere, Undecided, type Verdict } from './check.ts'
 import type { ClientWatch } from './client-watch.ts'
@@ -70,35 +70,28 @@ export async function attempt(
   const started = performance.now()
   const outcome = await findOutcome(check, context)
   const durationMs = Math.round(performance.now() - started)
-  // `whyGone`: the process has ended or stopped answering. `unanswered`: one request of this check got no answer. If
-  // both are set, `whyGone` is the better reason, because it explains why a connection broke.
+  // Set if the client's process has ended or stopped answering. This also explains why a request got no answer.
   const whyGone = await watching.end()
-  const unanswered = context.firstUnanswered()
-  const lost = whyGone ?? (unanswered && describeLost(unanswered))
+  const lost = whyGone === undefined ? context.firstLost() : undefined
+  const loss = lost?.response.loss
+  const whyLost = whyGone ?? (lost && describeLost(lost))
   // If several checks were running, the suite does not know which of them made the client end.
   const isCause = whyGone === undefined || isAlone
   // If the client is only too slow, a check of deadlines already reports this, and says how to set the deadline.
-  const isAnsweredLate =
-    whyGone === undefined &&
-    unanswered !== undefined &&
-    'isLate' in unanswered.response &&
-    unanswered.response.isLate === true
-  const isReportedAsLate = isAnsweredLate && check.rule === 'UP-03' && outcome.verdict === 'failed'
+  const isReportedAsLate = loss === 'late' && check.rule === 'UP-03' && outcome.verdict === 'failed'
   const found =
-    lost === undefined || isReportedAsLate
+    whyLost === undefined || isReportedAsLate
       ? resultOfOutcome(check, outcome, context)
-      : resultOfLoss(check, outcome, context, lost, isCause)
-  const printed = isBlamed(found) ? describePrinted(options, context, lost !== undefined) : []
+      : resultOfLoss(check, outcome, context, whyLost, isCause)
+  const printed = isBlamed(found) ? describePrinted(options, context, whyLost !== undefined) : []
   const evidence = [...found.evidence, ...printed]
   const result = { ...found, reason: hide(found.reason), evidence: evidence.map(hide), durationMs }
   // If the suite itself stood still, a missing answer proves nothing.
-  const isProvenSilent = unanswered !== undefined && !standstills.hasStoodStillSince(started)
-  const isLate = isAnsweredLate && isProvenSilent
-  const isProvenLost = whyGone !== undefined || (isProvenSilent && !isAnsweredLate)
+  const provenLoss = standstills.hasStoodStillSince(started) ? undefined : loss
   return {
     result,
-    isProvenLost,
-    isLate,
+    isProvenLost: whyGone !== undefined || provenLoss === 'broken',
+    isLate: provenLoss === 'late',
     ...(whyGone !== undefined && { gone: 'during' as const }),
     beside: watching.beside,
   }
@@ -117,18 +110,18 @@ function resultOfOutcome(check: Check, outcome: CheckOutcome, context: CheckCont
 }
 
 /**
- * The result of a check during which the client ended, broke a connection, or left a request without an answer. `lost`
- * says which of these happened. If `isCause` is false, another check may be the cause, so the fix of this check may not
+ * The result of a check during which the client ended, broke a connection, or left a request without an answer.
+ * `whyLost` says which of these happened. If `isCause` is false, another check may be the cause, so the fix of this check may not
  * help.
  */
 function resultOfLoss(
   check: Check,
   outcome: CheckOutcome,
   context: CheckContext,
-  lost: string,
+  whyLost: string,
   isCause: boolean,
 ): Result {
-  const reason = isBlamed(outcome) ? `${lost} ${outcome.reason}` : lost
+  const reason = isBlamed(outcome) ? `${whyLost} ${outcome.reason}` : whyLost
   // If the check crashed, the loss of the client probably caused the crash, so the suite is not to blame.
   const ownFix = outcome.isError ? check.fix : (outcome.fix ?? check.fix)
   return {
@@ -220,7 +213,6 @@ export const losingTheClient: Pick<Result, 'rule' | 'level' | 'isUncounted' | 'w
   fix: 'Catch every error, give every call a deadline, answer with a page that says what to do, and keep running.',
 }
 
-function describeLost({ request: { method, url }, response }: HttpExchange): string {
-  const error = 'error' in response ? response.error : ''
+function describeLost({ request: { method, url }, response: { error } }: LostExchange): string {
   return `The client did not answer a request: ${method} ${url.replace(/\?.*$/s, '')} (${error}).`
 }

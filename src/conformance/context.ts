@@ -2,7 +2,14 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Browser as Chromium } from 'playwright-core'
 import type { LabStep } from '../sandbox/lab/record/recorded.ts'
-import { type Browser, createBrowser, type HttpExchange, type Page } from './browser/browser.ts'
+import {
+  type Browser,
+  createBrowser,
+  type HttpExchange,
+  isLost,
+  type LostExchange,
+  type Page,
+} from './browser/browser.ts'
 import { type Send, sendOverNetwork } from './browser/send.ts'
 import { openWindow, type Window } from './browser/window.ts'
 import { Failed, failureOrObstacle, NotApplicable, type Obstacle, Undecided } from './check.ts'
@@ -72,7 +79,7 @@ interface ContextOptions {
 interface AttachedContext {
   end(): Promise<void>
   secrets(): string[]
-  firstUnanswered(): HttpExchange | undefined
+  firstLost(): LostExchange | undefined
 }
 
 /**
@@ -473,13 +480,11 @@ export function createContext({
      * Returns the first request of this check that the client or its second instance did not answer. Prefers a broken
      * connection to an answer that was only late, because the client may have ended.
      */
-    firstUnanswered(): HttpExchange | undefined {
-      const lost = httpExchanges.filter(
-        exchange => 'error' in exchange.response && exchange.response.isLost && isOfClient(exchange),
-      )
-      const others = attached.map(other => other.firstUnanswered()).filter(exchange => exchange !== undefined)
-      const all = [...lost, ...others]
-      return all.find(({ response }) => !('isLate' in response && response.isLate)) ?? all[0]
+    firstLost(): LostExchange | undefined {
+      const own = httpExchanges.filter(isLost).filter(isOfClient)
+      const others = attached.map(other => other.firstLost()).filter(exchange => exchange !== undefined)
+      const all = [...own, ...others]
+      return all.find(({ response }) => response.loss === 'broken') ?? all[0]
     },
 
     /** Attaches a second context of this check. It ends with the check, and reports hide its secrets. */

@@ -106,7 +106,7 @@ async function tryLogin(context: CheckContext): Promise<Obstacle | undefined> {
     const isCauseUnclear = error instanceof Undecided
     if (!isCauseUnclear && !(error instanceof Failed)) return undefined
     const evidence = isCauseUnclear || error.evidence.length === 0 ? context.evidence() : error.evidence
-    const isUnanswered = context.firstUnanswered() !== undefined
+    const isUnanswered = context.firstLost() !== undefined
     return {
       stage,
       causes: isCauseUnclear ? [] : causes[stage],

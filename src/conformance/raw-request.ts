@@ -3,7 +3,7 @@ import { request as overHttp } from 'node:http'
 import { request as overHttps } from 'node:https'
 import type { HttpExchange } from './browser/browser.ts'
 import { findHost } from './browser/find-host.ts'
-import { isConnectionLost, largestBody } from './browser/send.ts'
+import { isConnectionBroken, largestBody } from './browser/send.ts'
 import { addressOf } from './http-address.ts'
 
 /** A server may refuse a body of this length, in characters, before it has read the body. */
@@ -34,12 +34,8 @@ export async function sendRaw(
     const length = body === '' && method === 'GET' ? {} : { 'content-length': `${Buffer.byteLength(body)}` }
     let sent: ReturnType<typeof send>
     const fail = (error: Error) => {
-      const isLate = error.name === 'AbortError'
-      resolve({
-        error: isLate ? `no answer in ${timeoutMs / 1000} s` : error.message,
-        isLost: isLate || isConnectionLost(error),
-        isLate,
-      })
+      if (error.name === 'AbortError') resolve({ error: `no answer in ${timeoutMs / 1000} s`, loss: 'late' })
+      else resolve({ error: error.message, ...(isConnectionBroken(error) && { loss: 'broken' }) })
       sent?.destroy()
     }
     try {

@@ -15,6 +15,8 @@ import type { Result } from '../../src/conformance/result.ts'
 import { type ChecksOptions, runChecks } from '../../src/conformance/run-checks.ts'
 import { readSettings } from '../../src/conformance/settings.ts'
 import { Secret } from '../../src/sandbox/values/secret.ts'
+import { skip as noChromium } from '../support/launch-chromium.ts'
+import { shareChromium } from '../support/open-page.ts'
 import { serve } from './support/small-clients.ts'
 
 const base = { group: 'pages', title: 'A title', rule: 'PG-21', why: 'Why.', fix: 'Fix it.' } as const
@@ -302,18 +304,25 @@ for (const [what, rule, reported, answer] of [
   ['does not answer in time', 'PG-21', 'stays-up', () => {}],
   ['breaks the connection', 'UP-03', 'stays-up', request => request.destroy()],
 ] satisfies [string, Check['rule'], Check['rule'], RequestListener][])
-  t.test(`if the client ${what} during a check of ${rule}, the result names the rule ${reported}`, async t => {
-    const client = await serve(t, answer)
-    const settings = { ...readSettings(['--client', client]), patienceMs: 200 }
-    const run: Check['run'] = async context => {
-      const page = await context.browser().visit(client)
-      throw new Failed(`The visitor got status ${page.status}.`)
-    }
-    const [result] = await runAll([check('a', run, { rule, isAlone: true })], { settings })
-    t.match(result, { verdict: 'failed', rule: reported, reason: 'The visitor got status 0.' })
-    t.match(result?.fix, 'Fix it.')
-    t.equal(result?.fix.includes('keep running'), reported === 'stays-up')
-  })
+  for (const inChromium of [false, true])
+    t.test(
+      `if the client ${what} during a check of ${rule}, the result names the rule ${reported} (${inChromium ? 'in Chromium' : 'without Chromium'})`,
+      { skip: inChromium && noChromium },
+      async t => {
+        const client = await serve(t, answer)
+        const settings = { ...readSettings(['--client', client]), patienceMs: inChromium ? 1000 : 200 }
+        const chromium = inChromium ? await shareChromium('chromium') : undefined
+        const run: Check['run'] = async context => {
+          if (inChromium) await (await context.window()).goTo(client)
+          else await context.browser().visit(client)
+          throw new Failed('The visitor got no page.')
+        }
+        const [result] = await runAll([check('a', run, { rule, isAlone: true })], { settings, chromium })
+        t.match(result, { verdict: 'failed', rule: reported, reason: 'The visitor got no page.' })
+        t.match(result?.fix, 'Fix it.')
+        t.equal(result?.fix.includes('keep running'), reported === 'stays-up')
+      },
+    )
 
 t.test(
   'if the client sends an answer that a browser cannot decode, this does not count as a broken connection',

@@ -8,7 +8,14 @@ import { type Cause, originHeaders } from './fetch-metadata.ts'
 import type { Button, Form, Values } from './form.ts'
 import { type Document, type Link, readDocument } from './page.ts'
 import { readReferrerPolicy } from './referrer.ts'
-import { acceptEncoding, type IncomingHeaders, isConnectionLost, readText, type Send, sendOverNetwork } from './send.ts'
+import {
+  acceptEncoding,
+  type IncomingHeaders,
+  isConnectionBroken,
+  readText,
+  type Send,
+  sendOverNetwork,
+} from './send.ts'
 import { isTrustworthy, relate } from './site.ts'
 
 /**
@@ -25,12 +32,19 @@ export interface HttpExchange {
 interface NoAnswer {
   error: string
   /**
-   * True if the connection was refused or broken, or if no answer arrived in time. An answer that the browser cannot
-   * read does not count as lost.
+   * `broken`: the connection was refused, or it ended before the whole answer had arrived. `late`: no whole answer
+   * arrived in time. Not set if the browser cannot read the answer.
    */
-  isLost?: boolean
-  /** True if no answer arrived in time. `isLost` is then also true. */
-  isLate?: boolean
+  loss?: 'broken' | 'late'
+}
+
+/** A request without a whole answer. */
+export interface LostExchange extends HttpExchange {
+  response: Required<NoAnswer>
+}
+
+export function isLost(exchange: HttpExchange): exchange is LostExchange {
+  return 'error' in exchange.response && exchange.response.loss !== undefined
 }
 
 export interface Page extends Document {
@@ -147,8 +161,8 @@ export function createBrowser(options: Options = {}) {
       const { lines, setCookies } = received
       return { status: answer.status, headers: lines, setCookies, body: await readText(answer.body, lines) }
     } catch (error) {
-      if (signal.aborted) return { error: `no whole answer within ${timeoutMs} ms`, isLost: true, isLate: true }
-      return { error: describe(error), isLost: isConnectionLost(error) }
+      if (signal.aborted) return { error: `no whole answer within ${timeoutMs} ms`, loss: 'late' }
+      return { error: describe(error), ...(isConnectionBroken(error) && { loss: 'broken' }) }
     }
   }
 

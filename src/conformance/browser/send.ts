@@ -69,7 +69,7 @@ const connectionErrors = [
 ]
 
 /** True if the connection was refused, or if it ended before the whole answer had arrived. */
-export function isConnectionLost(error: unknown): boolean {
+export function isConnectionBroken(error: unknown): boolean {
   // If Node tried several addresses, an AggregateError contains one error for each address.
   const errors: NodeJS.ErrnoException[] = error instanceof AggregateError ? [error, ...error.errors] : [error]
   return errors.some(

@@ -1,7 +1,7 @@
 // One window of a real Chromium. The window has its own cookies, and records all its requests.
 import { setTimeout as wait } from 'node:timers/promises'
 import type * as Playwright from 'playwright-core'
-import type { HttpExchange } from './browser.ts'
+import type { HttpExchange, LostExchange } from './browser.ts'
 
 export type Window = Awaited<ReturnType<typeof openWindow>>
 
@@ -57,7 +57,7 @@ export async function openWindow(chromium: Playwright.Browser, { patienceMs, onH
   })
   context.on('requestfailed', request => {
     const error = request.failure()?.errorText ?? 'it failed'
-    if (!isClosed && brokenConnection.test(error)) onHttpExchange(lostExchange(request, error))
+    if (!isClosed && brokenConnection.test(error)) onHttpExchange(lostExchange(request, { error, loss: 'broken' }))
     end(request)
   })
   context.on('console', message => {
@@ -79,8 +79,8 @@ export async function openWindow(chromium: Playwright.Browser, { patienceMs, onH
       if (now - begun > patienceMs) break
       await wait(lookMs)
     }
-    for (const request of underWay)
-      if (isPage(request)) onHttpExchange(lostExchange(request, `no whole answer within ${patienceMs} ms`))
+    const late = { error: `no whole answer within ${patienceMs} ms`, loss: 'late' } as const
+    for (const request of underWay) if (isPage(request)) onHttpExchange(lostExchange(request, late))
     return false
   }
 
@@ -168,7 +168,7 @@ async function readHttpExchange(request: Playwright.Request): Promise<HttpExchan
   }
 }
 
-function lostExchange(request: Playwright.Request, error: string): HttpExchange {
+function lostExchange(request: Playwright.Request, response: LostExchange['response']): LostExchange {
   return {
     request: {
       method: request.method(),
@@ -176,7 +176,7 @@ function lostExchange(request: Playwright.Request, error: string): HttpExchange 
       headers: request.headers(),
       body: request.postData() ?? '',
     },
-    response: { error, isLost: true },
+    response,
     startedAt: request.timing().startTime,
     durationMs: 0,
   }
