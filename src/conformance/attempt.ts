@@ -134,14 +134,27 @@ function resultOfLoss(
 }
 
 /**
+ * How many characters of earlier output the evidence can contain. An error in older output probably has another cause.
+ */
+const mostEarlierOutput = 4000
+
+/**
  * Returns what the client printed during the check. If the client stopped answering and printed nothing, it may have
- * printed the reason just before the check began. In this case, the function returns earlier output.
+ * printed the reason just before the check began. In this case, the function returns the last lines of its output.
  */
 function describePrinted({ clientProcess }: ChecksOptions, context: CheckContext, isLost: boolean): string[] {
-  const own = clientProcess?.output(context.outputStart) ?? ''
+  if (!clientProcess) return []
+  const own = clientProcess.output(context.outputStart)
   const isEarlierNeeded = isLost && own.trim() === ''
-  const printed = describeOutput(isEarlierNeeded ? (clientProcess?.output() ?? '') : own, context.secrets)
+  const printed = isEarlierNeeded
+    ? describeOutput(lastLines(clientProcess.output()), () => context.secrets({ ofEarlierChecks: true }))
+    : describeOutput(own, context.secrets)
   return printed === undefined ? [] : [printed]
+}
+
+/** Returns only whole lines, because the suite could not recognize a secret whose beginning is missing. */
+function lastLines(output: string): string {
+  return output.slice(output.lastIndexOf('\n', output.length - mostEarlierOutput) + 1)
 }
 
 /** The result of one run of a check, before the suite looks at the process of the client. */

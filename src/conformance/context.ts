@@ -492,15 +492,20 @@ export function createContext({
       attached.push(other)
     },
 
-    /** Returns the secret values of this check, longest first. No report may show these values. */
-    secrets(): string[] {
-      const ours = platform.steps.slice(firstStep).filter(isOurs)
+    /**
+     * Returns the secret values of this check, longest first. No report may show these values. With `ofEarlierChecks`,
+     * also returns the values of all earlier checks.
+     */
+    secrets({ ofEarlierChecks = false } = {}): string[] {
+      const steps = ofEarlierChecks ? platform.steps : platform.steps.slice(firstStep).filter(isOurs)
+      const earlier = ofEarlierChecks ? [...platform.begunStates, ...platform.codes, ...platform.cookieValues] : []
       const cookies = httpExchanges.flatMap(({ response }) => ('setCookies' in response ? response.setCookies : []))
       return [
         platform.clientSecret.reveal(),
         ...states,
         ...codes,
-        ...ours.flatMap(step => [...tokensIssuedIn(step), ...tokensSentIn(step)]).map(String),
+        ...earlier,
+        ...steps.flatMap(step => [...tokensIssuedIn(step), ...tokensSentIn(step)]).map(String),
         ...cookies.map(line => readSetCookie(line).value),
         ...attached.flatMap(other => other.secrets()),
       ]

@@ -22,10 +22,14 @@ import { serve } from './support/small-clients.ts'
 const base = { group: 'pages', title: 'A title', rule: 'PG-21', why: 'Why.', fix: 'Fix it.' } as const
 const check = (id: string, run: Check['run'], more: Partial<Check> = {}): Check => ({ ...base, id, run, ...more })
 
+const codeOfEarlierLogin = 'code-of-an-earlier-login'
+
 function runAll(checks: Check[], parts: Partial<ChecksOptions> = {}): Promise<Result[]> {
   const platform = {
     steps: [],
     cookieValues: new Set(),
+    begunStates: [],
+    codes: [codeOfEarlierLogin],
     leaks: [],
     answers: { note() {}, noteContent() {} },
     beginRound() {},
@@ -57,6 +61,7 @@ function fakeProcess() {
   }
   return {
     parts: { clientProcess, isAnswering: async () => isRunning },
+    print: printed.add,
     end() {
       if (isRunning) ends.push('with exit code 1')
       isRunning = false
@@ -124,6 +129,18 @@ for (const isAlone of [false, true])
       t.equal(tries, 2)
     },
   )
+
+t.test(
+  'if the client ends without output, the evidence contains its last output from before the check, without secrets of earlier checks',
+  async t => {
+    const client = fakeProcess()
+    client.print(`Error: long ago\n${'GET /\n'.repeat(2000)}Error: just now, with ${codeOfEarlierLogin}\n`)
+    const [result] = await runAll([check('ends', async () => client.end(), { isAlone: true })], client.parts)
+    const evidence = result!.evidence.join('\n')
+    t.match(evidence, /Error: just now, with sha:[0-9a-f]{8}$/)
+    t.notMatch(evidence, 'long ago')
+  },
+)
 
 /**
  * Runs four checks in parallel. The client ends during the first check. Before the first check looks at the client
