@@ -13,11 +13,12 @@ import {
 import { type Send, sendOverNetwork } from './browser/send.ts'
 import { openWindow, type Window } from './browser/window.ts'
 import { Failed, failureOrObstacle, NotApplicable, type Obstacle, Undecided } from './check.ts'
-import type { ClientProcess } from './client-process.ts'
+import type { ChangedSettings, ClientProcess } from './client-process.ts'
 import { loginValuesIn, loginValuesOf } from './correlation.ts'
 import { describePage, isCallFor, statusOf } from './findings.ts'
 import type { Slot } from './limiter.ts'
 import type { FaultOptions, Person, Platform } from './platform.ts'
+import { type RawAnswer, type RawBytes, sendBytes } from './raw-connection.ts'
 import { type RawRequest, sendRaw } from './raw-request.ts'
 import { describeHttpExchange, describeStep } from './report/describe.ts'
 import type { Settings } from './settings.ts'
@@ -118,7 +119,10 @@ export function createContext({
   const windows: Window[] = []
   const attached: AttachedContext[] = []
   let hasEnded = false
-  /** A check that has reached its time limit may still run. Its requests and faults would affect the next checks. */
+  /**
+   * A check that has reached its time limit may still run. Its requests, faults and restarts would affect the next
+   * checks.
+   */
   const refuseAfterEnd = () => {
     if (hasEnded) throw new Error('The check has ended.')
   }
@@ -467,6 +471,18 @@ export function createContext({
       return exchange
     },
 
+    /** Sends bytes on a separate connection, for requests that `request` cannot send. */
+    async sendBytes(bytes: RawBytes): Promise<RawAnswer> {
+      refuseAfterEnd()
+      return waitFor(sendBytes(settings.client, bytes))
+    },
+
+    /** Restarts the client. `changed`: settings that get other values until the next restart. */
+    async restartClient(changed?: ChangedSettings): Promise<void> {
+      refuseAfterEnd()
+      await clientProcess!.restart(changed)
+    },
+
     /**
      * Returns the last requests of this check's browsers, and the last requests at the platform, newest last. Reports
      * show these requests if a check gives no evidence.
@@ -489,6 +505,7 @@ export function createContext({
 
     /** Attaches a second context of this check. It ends with the check, and reports hide its secrets. */
     attach(other: AttachedContext): void {
+      refuseAfterEnd()
       attached.push(other)
     },
 

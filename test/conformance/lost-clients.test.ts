@@ -446,6 +446,20 @@ t.test('if a client also answers late while no other check runs, the check fails
   t.equal(runs, 5 + 5 + 3, 'after three late answers in a row, the other checks are not repeated alone')
 })
 
+t.test('while checks wait for the answers to their bytes, other checks run', async t => {
+  const client = await serve(t, () => {})
+  const ended: string[] = []
+  const waiting = ['a', 'b', 'c', 'd'].map(id =>
+    check(id, async context => {
+      await context.sendBytes({ head: 'GET / HTTP/1.1\r\nhost: client\r\n\r\n', timeoutMs: 2000 })
+      ended.push(id)
+    }),
+  )
+  const next = check('next', async () => void ended.push('next'))
+  await runAll([...waiting, next], { settings: readSettings(['--client', client]) })
+  t.equal(ended[0], 'next')
+})
+
 t.test('if a slow check is undecided beside other checks, the suite repeats it while no other check runs', async t => {
   let tries = 0
   const slow = check('slow', async context => {

@@ -77,12 +77,9 @@ t.test('the verdict of a check depends on how its run ends and on the level of i
   t.match(results[1], { reason: 'It went wrong.', evidence: ['seen'] })
 })
 
-t.test('a check that has reached its time limit sends no more requests to the client', async t => {
-  let requests = 0
-  const server = createServer((_request, response) => {
-    requests++
-    response.end()
-  })
+t.test('a check that has reached its time limit sends nothing more to the client, and does not restart it', async t => {
+  let [connections, restarts] = [0, 0]
+  const server = createServer((_request, response) => response.end()).on('connection', () => connections++)
   await once(server.listen(0, '127.0.0.1'), 'listening')
   t.teardown(() => server.close())
   const client = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
@@ -91,19 +88,29 @@ t.test('a check that has reached its time limit sends no more requests to the cl
   const late = async (context: CheckContext): Promise<string> => {
     await wait(50)
     const page = await context.browser().visit(`${client}/`)
-    return context.request('/').then(
-      () => 'answered',
-      (error: Error) => `${page.error}, ${error.message}`,
-    )
+    const others = await Promise.allSettled([
+      context.request('/'),
+      context.sendBytes({ head: 'GET / HTTP/1.1\r\nhost: client\r\nconnection: close\r\n\r\n' }),
+      context.restartClient(),
+    ])
+    return [page.error, ...others.map(one => (one.status === 'rejected' ? one.reason.message : 'done'))].join(' ')
   }
   const run: Check['run'] = async context => {
     runs.push(late(context))
     await runs.at(-1)
   }
   const platform = { steps: [], beginRound() {}, answers: { note() {} } } as unknown as Platform
-  await runAll([check('late', run, { longestMs: 5 })], { settings: readSettings(['--client', client]), platform })
-  for (const said of await Promise.all(runs)) t.equal(said, 'The check has ended., The check has ended.')
-  t.equal(requests, 0)
+  const clientProcess = {
+    ...recordOutput(),
+    isRunning: () => true,
+    unexpectedEnds: () => [],
+    restart: async () => void restarts++,
+    stop: async () => {},
+  }
+  const settings = readSettings(['--client', client])
+  await runAll([check('late', run, { longestMs: 5 })], { settings, platform, clientProcess })
+  for (const said of await Promise.all(runs)) t.equal(said, Array(4).fill('The check has ended.').join(' '))
+  t.same({ connections, restarts }, { connections: 0, restarts: 0 })
 })
 
 t.test(

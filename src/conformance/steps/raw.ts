@@ -3,7 +3,7 @@ import type { HttpExchange } from '../browser/browser.ts'
 import { Failed, ReportedElsewhere, Undecided } from '../check.ts'
 import type { CheckContext } from '../context.ts'
 import { fail, statusOf } from '../findings.ts'
-import { type RawAnswer, type RawBytes, sendBytes } from '../raw-connection.ts'
+import type { RawAnswer, RawBytes } from '../raw-connection.ts'
 import { typedAddress } from './callback.ts'
 
 /** A request as bytes, with a description for findings. */
@@ -59,13 +59,12 @@ export async function expectStillThere(
  * request afterwards. If a request is not valid HTTP, the client may close the connection without an answer.
  */
 export async function sendOdd(context: CheckContext, all: Odd[]): Promise<AnswerToOdd[]> {
-  const { client } = context.settings
   const plain = await context.request(context.settings.login, { headers: typedAddress, timeoutMs: longestPlainMs })
   if ('error' in plain.response)
     throw new Undecided(`The client did not answer a normal request: ${plain.response.error}.`)
   const answers: AnswerToOdd[] = []
   for (const odd of all) {
-    const answer = await sendBytes(client, odd)
+    const answer = await context.sendBytes(odd)
     if (statusOf(answer.exchange) === 0) {
       await expectStillThere(context, odd.what, answer.exchange)
       if (!answer.isClosed) fail(`The client does not answer ${odd.what}.`, answer.exchange)

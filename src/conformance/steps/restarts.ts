@@ -3,13 +3,15 @@ import { type CheckContext, createContext } from '../context.ts'
 import type { Settings } from '../settings.ts'
 
 /** Calls `test`, which restarts the client with other settings. Then restarts the client with its own settings. */
-export async function withOtherSettings<T>({ clientProcess }: CheckContext, test: () => Promise<T>): Promise<T> {
-  clientProcess!.isStale = true
+export async function withOtherSettings<T>(context: CheckContext, test: () => Promise<T>): Promise<T> {
+  const clientProcess = context.clientProcess!
+  clientProcess.isStale = true
   try {
     return await test()
   } finally {
-    await clientProcess!.restart()
-    clientProcess!.isStale = false
+    // Throws if the check has reached its time limit. The client is then still stale, and the suite restarts it.
+    await context.restartClient()
+    clientProcess.isStale = false
   }
 }
 
@@ -41,8 +43,8 @@ export async function atOtherPlatform<T>(
     clientProcess: { ...clientProcess!, restart: changed => clientProcess!.restart({ ...addresses, ...changed }) },
     isAlone: true,
   })
-  context.attach(other)
   try {
+    context.attach(other)
     return await withOtherSettings(context, () => run(other))
   } finally {
     await other.end()

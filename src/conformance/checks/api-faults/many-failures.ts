@@ -5,7 +5,6 @@ import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect, fail, isCallFor, statusOf, waitedMs } from '../../findings.ts'
 import type { Person } from '../../platform.ts'
-import { sendBytes } from '../../raw-connection.ts'
 import { makeApplication } from '../../steps/applications.ts'
 import { typedAddress } from '../../steps/callback.ts'
 import { isCreation, noCreation, openCreateForm, openFormIn } from '../../steps/create-form.ts'
@@ -49,7 +48,7 @@ async function expectOthersServed(
   hang: () => Promise<Page>[],
   options: Record<string, unknown> = {},
 ): Promise<void> {
-  const { client, login, page: path } = context.settings
+  const { login, page: path } = context.settings
   const openList = () => other.browser.newTab().visit(context.url(path), context.beforePortal)
   await context.order(fault, { times: 20, options })
   const hanging = hang()
@@ -69,7 +68,7 @@ async function expectOthersServed(
     return { page, hasWaited: hasOneEnded && waitedMs(page) > longMs }
   }
   const head = requestText(context, 'GET', login, { headers: typedAddress })
-  const [{ page, hasWaited }, plain] = await Promise.all([open(), sendBytes(client, { head, timeoutMs: longMs })])
+  const [{ page, hasWaited }, plain] = await Promise.all([open(), context.sendBytes({ head, timeoutMs: longMs })])
   await context.dropFaults()
   const pages = await Promise.all(hanging)
   await context.platform.settle()

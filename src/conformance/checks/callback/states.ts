@@ -474,7 +474,7 @@ export const states: CheckDefinition[] = [
       await followCallback(context, browser, callback)
       if ((await context.codeExchanges()).length === 0)
         throw new Undecided('The client made no exchange for the first callback.')
-      await context.clientProcess!.restart()
+      await context.restartClient()
       const page = await followCallback(context, browser, await context.authorize(start))
       expect(
         (await context.codeExchanges()).length === 1,

@@ -1,7 +1,6 @@
 // Checks what the client prints when a login fails, and when a visitor changes an application.
 import { type CheckDefinition, NotApplicable } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
-import { sendBytes } from '../../raw-connection.ts'
 import { isWrite, openEditForm, openWithApplication } from '../../steps/application-pages.ts'
 import { credentialsOf } from '../../steps/applications.ts'
 import { beginLogin, cookieHeader, followCallback } from '../../steps/callback.ts'
@@ -100,7 +99,7 @@ export const failedLogins: CheckDefinition[] = [
         const path = callback.pathname + callback.search
         const cookie = cookieHeader(context, browser, path)
         const head = requestText(context, 'GET', path, { headers: { cookie, ...header } })
-        await sendBytes(context.settings.client, { head })
+        await context.sendBytes({ head })
         await expectUnprinted(context, 'the code', [callback.searchParams.get('code') ?? ''])
         await expectUnprinted(context, 'the state', [start.state])
       }

@@ -56,7 +56,7 @@ async function startUnder(
   clientProcess.isStale = true
   await context.order(fault, { times: 'always', state: undefined, options })
   let hasStarted = false
-  const restarting = clientProcess.restart().then(
+  const restarting = context.restartClient().then(
     () => {
       hasStarted = true
     },
@@ -70,7 +70,7 @@ async function startUnder(
     await restarting
     // The client may be slow for another reason, such as a busy machine. A restart without the fault shows this.
     const begun = performance.now()
-    await clientProcess.restart()
+    await context.restartClient()
     const usualMs = performance.now() - begun
     const seconds = (ms: number) => `${Math.round(ms / 1000)} seconds`
     if (usualMs > mostMs / 2)
@@ -224,11 +224,11 @@ const waits: CheckDefinition[] = [
  * measures a restart without the fault.
  */
 async function expectFastFirstLogin(context: CheckContext): Promise<void> {
-  const { slowestFirstLoginMs = () => 0, restart } = context.clientProcess!
+  const { slowestFirstLoginMs = () => 0 } = context.clientProcess!
   const firstMs = slowestFirstLoginMs()
   if (firstMs < longestWaitMs) return
   await context.dropFaults()
-  await restart()
+  await context.restartClient()
   const laterMs = firstMs - slowestFirstLoginMs()
   expect(
     laterMs < slowLoginMs,
@@ -675,7 +675,7 @@ const definitions: CheckDefinition[] = [
       if (url.searchParams.get('code_challenge_method') === 'S256') return
       await context.dropFaults()
       const isUsedOtherwise = await withoutFaultyDocument(context, async other => {
-        await other.clientProcess!.restart()
+        await other.restartClient()
         return usesPkce(other)
       })
       if (!isUsedOtherwise) throw new NotApplicable('the client does not use PKCE')
@@ -951,7 +951,7 @@ async function failureOf(
 /** Restarts the client, and returns whether a plain login then works. */
 async function canSignIn(context: CheckContext): Promise<boolean> {
   try {
-    await context.clientProcess!.restart()
+    await context.restartClient()
     await (context.settings.page ? context.signedIn() : requireExchange(context))
     return true
   } catch {

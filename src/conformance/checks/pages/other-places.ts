@@ -4,7 +4,6 @@ import type { Page } from '../../browser/browser.ts'
 import { type Check, type CheckDefinition, NotApplicable, passNotApplicable } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect, headerOf, statusOf } from '../../findings.ts'
-import { sendBytes } from '../../raw-connection.ts'
 import { withQuery } from '../../steps/addresses.ts'
 import {
   changesSince,
@@ -231,7 +230,7 @@ export const otherPlaces: CheckDefinition[] = [
           'transfer-encoding': 'chunked',
         }
         const { pathname, search } = new URL(open.form.action)
-        const { exchange } = await sendBytes(context.settings.client, {
+        const { exchange } = await context.sendBytes({
           head: requestText(context, 'POST', pathname + search, { headers }),
           async *more() {
             yield `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`

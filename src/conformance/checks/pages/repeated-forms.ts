@@ -54,7 +54,7 @@ export const repeatedForms: CheckDefinition[] = [
     async run(context) {
       const open = await openCreateForm(context)
       await submitCreate(context, open)
-      await context.clientProcess!.restart()
+      await context.restartClient()
       if (!(await context.isSignedIn(open.browser))) {
         const tab = open.browser.newTab()
         await followCallback(context, tab, await context.authorize(await context.startLogin(tab), open.person))

@@ -4,7 +4,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { type CheckDefinition, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { expect, fail, statusOf } from '../../findings.ts'
-import { type RawBytes, sendBytes } from '../../raw-connection.ts'
+import type { RawBytes } from '../../raw-connection.ts'
 import { typedAddress } from '../../steps/callback.ts'
 import { expectOwnStatus, expectStillThere, type Odd, requestText, sendOdd } from '../../steps/raw.ts'
 
@@ -82,7 +82,7 @@ function plainRequest(context: CheckContext, timeoutMs: number): RawBytes {
  * for the API.
  */
 async function servesOneAtATime(context: CheckContext): Promise<boolean> {
-  const { client, page } = context.settings
+  const { page } = context.settings
   if (!page) return false
   const { browser } = await context.signedIn()
   await context.order('list-never', { times: 1 })
@@ -95,7 +95,7 @@ async function servesOneAtATime(context: CheckContext): Promise<boolean> {
     })
   await wait(500)
   if (isOver) return false
-  await sendBytes(client, plainRequest(context, 20_000))
+  await context.sendBytes(plainRequest(context, 20_000))
   const hasWaited = isOver
   await context.dropFaults()
   await slow
@@ -126,10 +126,9 @@ export const bodies: CheckDefinition[] = [
     why: 'Broken proxies and attackers send such bodies. If one such body blocks or crashes the client, no visitor gets an answer.',
     fix: 'Let the HTTP server find the end of a body, and catch the errors that happen while you read a body.',
     async run(context) {
-      const { client } = context.settings
       for (const odd of wrongLengths(context)) {
         // Does not wait for an answer, because the server may wait for the rest of the body.
-        await sendBytes(client, { ...odd, timeoutMs: 300 })
+        await context.sendBytes({ ...odd, timeoutMs: 300 })
       }
       await expectStillThere(context, 'bodies of a wrong length')
     },
@@ -144,15 +143,14 @@ export const bodies: CheckDefinition[] = [
     fix: 'Serve requests in parallel, and set a deadline for the body of a request.',
     longestMs: 120_000,
     async run(context) {
-      const { client } = context.settings
       const open = formPaths(context).flatMap(path => Array.from({ length: 8 }, () => path))
       const done = new AbortController()
       const all = open.map(path => {
         const head = `${post(context, path, { 'content-length': '1000' }, '')}name=half`
-        return sendBytes(client, { head, timeoutMs: 10_000, signal: done.signal })
+        return context.sendBytes({ head, timeoutMs: 10_000, signal: done.signal })
       })
       await wait(200)
-      const answer = await sendBytes(client, plainRequest(context, 5000))
+      const answer = await context.sendBytes(plainRequest(context, 5000))
       done.abort()
       await Promise.all(all)
       if (statusOf(answer.exchange) > 0) return
@@ -174,10 +172,9 @@ export const bodies: CheckDefinition[] = [
     fix: 'Set a limit for bodies, such as 64 KB for a form. Answer a longer body with status 413.',
     longestMs: 40_000,
     async run(context) {
-      const { client } = context.settings
       const chunk = `10000\r\n${'a'.repeat(0x1_00_00)}\r\n`
       for (const path of formPaths(context)) {
-        const answer = await sendBytes(client, {
+        const answer = await context.sendBytes({
           head: `${post(context, path, { 'content-length': undefined as unknown as string, 'transfer-encoding': 'chunked' }, '')}`,
           timeoutMs: 10_000,
           more: async function* () {

@@ -4,7 +4,7 @@ import type { Form } from '../../browser/form.ts'
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { expect, headerOf, headersOf, statusOf } from '../../findings.ts'
-import { type RawAnswer, sendAndReset, sendBytes } from '../../raw-connection.ts'
+import { type RawAnswer, sendAndReset } from '../../raw-connection.ts'
 import { filledFields, ownForm, sendForm } from '../../steps/application-pages.ts'
 import { typedAddress } from '../../steps/callback.ts'
 import { openCreateForm, submitCreate } from '../../steps/create-form.ts'
@@ -39,13 +39,12 @@ function isDevelopmentServer({ exchange }: RawAnswer): boolean {
  * correct request.
  */
 async function expectAllRefused(context: CheckContext, plain: string, all: Odd[], advice: string) {
-  const { client } = context.settings
-  const control = await sendBytes(client, { head: plain })
+  const control = await context.sendBytes({ head: plain })
   const status = statusOf(control.exchange)
   if (status === 0) throw new Undecided('The client did not answer a normal request.')
   if (isRefused(control)) throw new Undecided(`The client answered a normal request with status ${status}.`)
   for (const odd of all) {
-    const answer = await sendBytes(client, odd)
+    const answer = await context.sendBytes(odd)
     expect(
       isRefused(answer),
       statusOf(answer.exchange) === 0
@@ -78,7 +77,7 @@ function post(context: CheckContext, lines: string[], body = ''): string {
 
 /** Sends requests with the header lines in `all`, and fails unless the client refuses all of them. */
 async function expectHeadersRefused(context: CheckContext, all: string[][], advice: string) {
-  const control = await sendBytes(context.settings.client, { head: post(context, ['content-length: 3'], 'a=b') })
+  const control = await context.sendBytes({ head: post(context, ['content-length: 3'], 'a=b') })
   if (isDevelopmentServer(control))
     throw new NotApplicable('the client runs on the development server of PHP, which must not be used in production')
   // Some frameworks answer a form without their token with status 400, which is also the status of a server that
@@ -193,12 +192,12 @@ export const limits: CheckDefinition[] = [
     why: 'An attacker who knows the version knows which published vulnerabilities to try.',
     fix: 'Remove the headers Server and X-Powered-By, or remove the version from them.',
     async run(context) {
-      const { login, callback, page, create, client } = context.settings
+      const { login, callback, page, create } = context.settings
       const paths = [...new Set(['/', login, callback, page, create, '/no-such-page-of-conformance'])].filter(Boolean)
       const answers = []
       for (const path of paths) answers.push(await context.request(path, { headers: typedAddress }))
-      answers.push((await sendBytes(client, { head: post(context, ['content-length: 3'], 'a=b') })).exchange)
-      answers.push((await sendBytes(client, { head: post(context, ['content-length: abc'], 'a=b') })).exchange)
+      answers.push((await context.sendBytes({ head: post(context, ['content-length: 3'], 'a=b') })).exchange)
+      answers.push((await context.sendBytes({ head: post(context, ['content-length: abc'], 'a=b') })).exchange)
       for (const answer of answers) {
         const [name, value] = headersOf(answer).find(header => namesVersion(...header)) ?? []
         expect(name === undefined, `The answer to ${answer.request.url} has the header ${name}: ${value}.`, answer)

@@ -296,7 +296,7 @@ export const stateAndVerifier: CheckDefinition[] = [
       const own = await statesOf(context, 5)
       // The client may already have created many states, so the check compares with all states of the run.
       const before = new Set([...own, ...context.platform.begunStates])
-      await context.clientProcess!.restart()
+      await context.restartClient()
       const after = await statesOf(context, 5)
       expect(
         !after.some(state => before.has(state)),

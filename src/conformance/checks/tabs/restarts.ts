@@ -14,7 +14,7 @@ import { fieldsOf } from '../../tokens.ts'
 /** Ends the check if a restart with the same settings loses the logins that began before it. */
 async function requireLoginAfterRestart(context: CheckContext): Promise<void> {
   const { browser, callback } = await beginLogin(context)
-  await context.clientProcess!.restart()
+  await context.restartClient()
   const known = (await context.codeExchanges()).length
   await followCallback(context, browser, callback)
   if ((await context.codeExchanges()).length === known)
@@ -40,7 +40,7 @@ export const restarts: CheckDefinition[] = [
     async run(context) {
       const { browser } = await context.signedIn()
       const person = await context.person()
-      await context.clientProcess!.restart()
+      await context.restartClient()
       expect(await context.isSignedIn(browser), 'After the restart, the visitor is not signed in.')
       // The client may keep the refresh token separately.
       await context.platform.endAccessTokens(person)
@@ -67,7 +67,7 @@ export const restarts: CheckDefinition[] = [
     longestMs: 120_000,
     async run(context) {
       const open = await openCreateForm(context)
-      await context.clientProcess!.restart()
+      await context.restartClient()
       if (!(await context.isSignedIn(open.browser.copy())))
         throw new ReportedElsewhere('the session does not survive the restart')
       const page = await open.browser.submit(open.page, open.form, open.values)
@@ -90,7 +90,7 @@ export const restarts: CheckDefinition[] = [
     longestMs: 120_000,
     async run(context) {
       const { browser, callback } = await beginLogin(context)
-      await context.clientProcess!.restart()
+      await context.restartClient()
       const page = await followCallback(context, browser, callback)
       expect(await context.isSignedIn(browser), `The login ended with ${describePage(page)}.`, page)
     },
@@ -129,7 +129,7 @@ export const restarts: CheckDefinition[] = [
       ]
       await withOtherSettings(context, async () => {
         for (const { browser, callback, setting, value, parameter, read } of begun) {
-          await context.clientProcess!.restart({ [setting]: value }).catch(error => {
+          await context.restartClient({ [setting]: value }).catch(error => {
             if (error instanceof Undecided) throw error
             throw new NotApplicable(`the client does not start with another ${setting}`)
           })
@@ -176,7 +176,7 @@ export const restarts: CheckDefinition[] = [
       let hasChanged = false
       await withOtherSettings(context, async () => {
         for (const { browser, callback, changed } of begun) {
-          const hasStarted = await context.clientProcess!.restart(changed).then(
+          const hasStarted = await context.restartClient(changed).then(
             () => true,
             () => false,
           )

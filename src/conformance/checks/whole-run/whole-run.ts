@@ -29,7 +29,7 @@ const stepsOf = ({ platform }: CheckContext) => platform.steps.slice(platform.ro
 async function outputOf(context: CheckContext): Promise<string> {
   const { platform, clientProcess } = context
   await failEachCall(context)
-  if (!platform.eachCallFailed.isPrinted) await clientProcess!.restart()
+  if (!platform.eachCallFailed.isPrinted) await context.restartClient()
   platform.eachCallFailed.isPrinted = true
   return clientProcess!.output(platform.round.output)
 }

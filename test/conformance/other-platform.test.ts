@@ -1,0 +1,31 @@
+// Tests checks that restart the client with the addresses of a second platform.
+import t from 'tap'
+import type { Check } from '../../src/conformance/check.ts'
+import { atOtherPlatform } from '../../src/conformance/steps/restarts.ts'
+import { buildClient } from './clients/client.ts'
+import type { Settings } from './clients/visit.ts'
+import { openStage } from './support/stage.ts'
+
+const base = { group: 'metadata', title: 'A title', rule: 'PG-21', why: 'Why.', fix: 'Fix it.', isAlone: true } as const
+
+const stage = await openStage([], { hasReplica: false, hasBrowser: false })
+t.teardown(() => stage.close())
+
+t.test('a check that has reached its time limit does not restart the client for a second platform', async t => {
+  const portals = new Set<string>()
+  const build = (settings: Settings) => {
+    portals.add(settings.loginUrl)
+    return buildClient(settings)
+  }
+  let running: Promise<void> | undefined
+  const late: Check['run'] = context => {
+    running = atOtherPlatform(context, other => other.restartClient())
+    return running
+  }
+  const next = async () => void (await t.rejects(running!, new Error('The check has ended.')))
+  await stage.judge(build, [
+    { ...base, id: 'late', longestMs: 1, run: late },
+    { ...base, id: 'next', run: next },
+  ])
+  t.equal(portals.size, 1)
+})
