@@ -462,10 +462,10 @@ export function createContext({
       }
     },
 
-    /** Sends one raw request, without a browser. */
+    /** Sends one raw request, without a browser. Waits for the answer as long as a browser, if no time limit is set. */
     async request(url: string, request: RawRequest = {}): Promise<HttpExchange> {
       refuseAfterEnd()
-      const exchange = await waitFor(sendRaw(clientUrl(url), request))
+      const exchange = await waitFor(sendRaw(clientUrl(url), { timeoutMs: settings.patienceMs, ...request }))
       note(exchange)
       if (isOfClient(exchange)) platform.answers.noteContent(exchange)
       return exchange

@@ -302,6 +302,19 @@ const requests: [how: string, ask: (url: string) => Check['run']][] = [
   ['a browser', url => async context => void (await context.browser().visit(url))],
   ['a check without a browser', url => async context => void (await context.request(url, { timeoutMs: 200 }))],
 ]
+
+t.test('a request without a browser waits as long as a browser, or as long as the check says', async t => {
+  const client = await serve(t, () => {})
+  const settings = { ...readSettings(['--client', client]), patienceMs: 200 }
+  const errors: unknown[] = []
+  const ask: Check['run'] = async context => {
+    for (const request of [{}, { timeoutMs: 100 }, { timeoutMs: 300 }])
+      errors.push((await context.request('/', request)).response)
+  }
+  await runAll([check('asks', ask, { isAlone: true, longestMs: 5000 })], { settings })
+  t.match(errors, [{ error: 'no answer in 0.2 s' }, { error: 'no answer in 0.1 s' }, { error: 'no answer in 0.3 s' }])
+})
+
 const answers: [what: string, answer: RequestListener][] = [
   ['breaks the connection instead of answering', request => request.destroy()],
   ['breaks off in the middle of its answer', (_, response) => response.write('<p>', () => response.destroy())],
