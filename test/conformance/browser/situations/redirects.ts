@@ -60,6 +60,11 @@ export const redirects: Situation[] = [
     answers: { 'client/from': { status, headers: { location: '/there' } } },
     steps: [{ visit: '{client}/from' }],
   })),
+  ...['gzip', 'deflate', 'br', 'zstd', 'gzip, br'].map(coding => ({
+    name: `redirects: with an empty body in the coding ${coding}`,
+    answers: { 'client/from': { status: 302, headers: { location: '/there', 'content-encoding': coding }, body: '' } },
+    steps: [{ visit: '{client}/from' }],
+  })),
   ...Object.entries(refreshes).map(([name, content]) => ({
     name: `refreshes: ${name}`,
     answers: { 'client/from': { body: `<!doctype html><meta http-equiv="Refresh" content="${content}">` } },
