@@ -78,6 +78,7 @@ interface ContextOptions {
 
 /** A second context of a check, with its own platform. */
 interface AttachedContext {
+  platform: Pick<Platform, 'leaks'>
   end(): Promise<void>
   secrets(): string[]
   firstLost(): LostExchange | undefined
@@ -118,13 +119,14 @@ export function createContext({
   const faults: { id: string; name: string }[] = []
   const windows: Window[] = []
   const attached: AttachedContext[] = []
-  let hasEnded = false
+  /** Set as soon as the check ends. */
+  let ending: Promise<void> | undefined
   /**
    * A check that has reached its time limit may still run. Its requests, faults and restarts would affect the next
    * checks.
    */
   const refuseAfterEnd = () => {
-    if (hasEnded) throw new Error('The check has ended.')
+    if (ending) throw new Error('The check has ended.')
   }
   const firstStep = platform.steps.length
 
@@ -197,6 +199,13 @@ export function createContext({
     return origin !== undefined && origins.includes(origin)
   }
   const clientUrl = (path: string, origin = settings.client) => (/^https?:/.test(path) ? path : origin + path)
+
+  async function close(): Promise<void> {
+    noteLeaks()
+    await Promise.all(attached.map(other => other.end()))
+    for (const other of attached) platform.leaks.push(...other.platform.leaks)
+    await Promise.all(windows.map(window => window.close()))
+  }
 
   const context = {
     settings,
@@ -503,7 +512,9 @@ export function createContext({
       return all.find(({ response }) => response.loss === 'broken') ?? all[0]
     },
 
-    /** Attaches a second context of this check. It ends with the check, and reports hide its secrets. */
+    /**
+     * Attaches a second context of this check. It ends with the check, and reports show its leaks and hide its secrets.
+     */
     attach(other: AttachedContext): void {
       refuseAfterEnd()
       attached.push(other)
@@ -532,11 +543,10 @@ export function createContext({
 
     noteLeaks,
 
-    async end(): Promise<void> {
-      hasEnded = true
-      noteLeaks()
-      await Promise.all(attached.map(other => other.end()))
-      await Promise.all(windows.map(window => window.close()))
+    /** Resolves when everything that the check has opened is closed. Later calls return the same promise. */
+    end(): Promise<void> {
+      ending ??= close()
+      return ending
     },
   }
   return context

@@ -2,6 +2,7 @@
 import t from 'tap'
 import type { Check } from '../../src/conformance/check.ts'
 import { atOtherPlatform } from '../../src/conformance/steps/restarts.ts'
+import { correct } from './clients/behaviour.ts'
 import { buildClient } from './clients/client.ts'
 import type { Settings } from './clients/visit.ts'
 import { openStage } from './support/stage.ts'
@@ -28,4 +29,29 @@ t.test('a check that has reached its time limit does not restart the client for 
     { ...base, id: 'next', run: next },
   ])
   t.equal(portals.size, 1)
+})
+
+t.test('the suite reports a leak at a second platform once, even if the second context has ended earlier', async t => {
+  let ownPortal: string | undefined
+  const build = (settings: Settings) => {
+    ownPortal ??= settings.loginUrl
+    if (settings.loginUrl === ownPortal) return buildClient(settings)
+    const leak = { 'x-leak': settings.clientSecret }
+    return buildClient(settings, { ...correct, headers: visit => ({ ...correct.headers(visit), ...leak }) })
+  }
+  const visit: Check['run'] = context =>
+    atOtherPlatform(context, async other => {
+      await other.restartClient()
+      await other.startLogin(other.browser())
+      await other.end()
+    })
+  const read: Check['run'] = async ({ platform: { leaks } }) => {
+    t.match(leaks, [{ reason: /^The answer to GET .* contains the client secret\.$/ }])
+    t.equal(leaks.length, 1)
+  }
+  const results = await stage.judge(build, [
+    { ...base, id: 'visits', run: visit },
+    { ...base, id: 'reads', run: read },
+  ])
+  t.match(results, [{ verdict: 'passed' }, { verdict: 'passed' }])
 })
