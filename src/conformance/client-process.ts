@@ -17,7 +17,7 @@ export interface ChangedSettings {
 export interface ClientProcess extends ClientOutput {
   /**
    * True if a check has changed the client in a way that must not affect other checks. The suite then restarts the
-   * client before the next check.
+   * client before the next check. Do not copy the whole object, because the copy would not get later changes.
    */
   isStale?: boolean
   isRunning(): boolean

@@ -63,6 +63,8 @@ interface ContextOptions {
   settings: Settings
   platform: Platform
   clientProcess: ClientProcess | undefined
+  /** Settings that the client gets at each restart in this context, instead of its own. */
+  changedSettings?: ChangedSettings | undefined
   /** The real browser from --browser, if the option is set. */
   chromium?: Chromium | undefined
   /**
@@ -98,6 +100,7 @@ export function createContext({
   settings,
   platform: wholePlatform,
   clientProcess,
+  changedSettings,
   chromium,
   isAlone,
   obstacle,
@@ -489,7 +492,7 @@ export function createContext({
     /** Restarts the client. `changed`: settings that get other values until the next restart. */
     async restartClient(changed?: ChangedSettings): Promise<void> {
       refuseAfterEnd()
-      await clientProcess!.restart(changed)
+      await clientProcess!.restart(changedSettings ? { ...changedSettings, ...changed } : changed)
     },
 
     /**

@@ -131,7 +131,7 @@ export async function run(
       }).catch((error: Error) => {
         throw new CannotRun(stop?.aborted ? wasStopped : [whySilent(), error.message].filter(Boolean).join('\n'))
       })
-      clientProcess = { ...started, slowestFirstLoginMs: () => slowestFirstLoginMs }
+      clientProcess = Object.assign(started, { slowestFirstLoginMs: () => slowestFirstLoginMs })
       if (settings.startsReplica) {
         const replica = settings.replica!
         const atReplica = askLoginPath(replica + settings.login)

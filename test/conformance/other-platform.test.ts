@@ -31,6 +31,17 @@ t.test('a check that has reached its time limit does not restart the client for 
   t.equal(portals.size, 1)
 })
 
+t.test('if a check marks the client as stale at a second platform, the mark is kept', async t => {
+  const run: Check['run'] = async context => {
+    await atOtherPlatform(context, async other => {
+      context.clientProcess!.isStale = false
+      other.clientProcess!.isStale = true
+      t.equal(context.clientProcess!.isStale, true)
+    })
+  }
+  t.match(await stage.judgeOnce(buildClient, { ...base, id: 'marks', run }), { verdict: 'passed' })
+})
+
 t.test('the suite reports a leak at a second platform once, even if the second context has ended earlier', async t => {
   let ownPortal: string | undefined
   const build = (settings: Settings) => {

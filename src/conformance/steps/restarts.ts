@@ -36,13 +36,8 @@ export async function atOtherPlatform<T>(
   const { clientId, clientSecret } = context.platform
   const { startPlatform } = await import('../platform.ts')
   const platform = await startPlatform({ ...settings, clientId, clientSecret, portalPort: 0, apiPort: 0, labPort: 0 })
-  const addresses = { LOGIN_URL: platform.portalUrl, API_URL: platform.apiUrl }
-  const other = createContext({
-    settings,
-    platform,
-    clientProcess: { ...clientProcess!, restart: changed => clientProcess!.restart({ ...addresses, ...changed }) },
-    isAlone: true,
-  })
+  const changedSettings = { LOGIN_URL: platform.portalUrl, API_URL: platform.apiUrl }
+  const other = createContext({ settings, platform, clientProcess, changedSettings, isAlone: true })
   try {
     context.attach(other)
     return await withOtherSettings(context, () => run(other))
