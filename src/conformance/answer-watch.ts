@@ -16,7 +16,10 @@ interface AnswerMistake {
   evidence: string
 }
 
-/** A mistake as the watch keeps it. `what` is the end of the reason, and `cookie` is the name of a cookie. */
+/**
+ * A mistake that the watch has found. `what` completes the sentence about the answer. `cookie`: the name of the cookie,
+ * if the mistake is about a cookie.
+ */
 interface Found {
   exchange: HttpExchange
   what: string

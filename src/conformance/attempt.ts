@@ -111,8 +111,8 @@ function resultOfOutcome(check: Check, outcome: CheckOutcome, context: CheckCont
 
 /**
  * The result of a check during which the client ended, broke a connection, or left a request without an answer.
- * `whyLost` says which of these happened. If `isCause` is false, another check may be the cause, so the fix of this check may not
- * help.
+ * `whyLost` says which of these happened. If `isCause` is false, another check may be the cause, so the fix of this
+ * check may not help.
  */
 function resultOfLoss(
   check: Check,
@@ -133,10 +133,8 @@ function resultOfLoss(
   }
 }
 
-/**
- * How many characters of earlier output the evidence can contain. An error in older output probably has another cause.
- */
-const mostEarlierOutput = 4000
+/** How many lines of earlier output the evidence contains. An error in older output probably has another cause. */
+const mostEarlierLines = 20
 
 /**
  * Returns what the client printed during the check. If the client stopped answering and printed nothing, it may have
@@ -147,14 +145,13 @@ function describePrinted({ clientProcess }: ChecksOptions, context: CheckContext
   const own = clientProcess.output(context.outputStart)
   const isEarlierNeeded = isLost && own.trim() === ''
   const printed = isEarlierNeeded
-    ? describeOutput(lastLines(clientProcess.output()), () => context.secrets({ ofEarlierChecks: true }))
+    ? describeOutput(
+        clientProcess.output().trimEnd().split('\n').slice(-mostEarlierLines).join('\n'),
+        () => context.secrets({ ofEarlierChecks: true }),
+        'Before this check, the client printed',
+      )
     : describeOutput(own, context.secrets)
   return printed === undefined ? [] : [printed]
-}
-
-/** Returns only whole lines, because the suite could not recognize a secret whose beginning is missing. */
-function lastLines(output: string): string {
-  return output.slice(output.lastIndexOf('\n', output.length - mostEarlierOutput) + 1)
 }
 
 /** The result of one run of a check, before the suite looks at the process of the client. */

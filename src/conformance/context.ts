@@ -233,7 +233,10 @@ export function createContext({
     /** Opens a window of the real browser, without cookies. The window closes when the check ends. */
     async window(): Promise<Window> {
       if (!chromium) throw new NotApplicable('no real browser was named (--browser chromium)')
+      refuseAfterEnd()
       const window = await openWindow(chromium, { patienceMs: settings.patienceMs, onHttpExchange: noteOfBrowser })
+      if (ending) await window.close()
+      refuseAfterEnd()
       windows.push(window)
       return window
     },
@@ -516,7 +519,8 @@ export function createContext({
     },
 
     /**
-     * Attaches a second context of this check. It ends with the check, and reports show its leaks and hide its secrets.
+     * Attaches a second context of this check, with its own platform. It ends with the check, and reports hide its
+     * secrets. Of the mistakes that it sees, the checks of the whole run get only the leaks.
      */
     attach(other: AttachedContext): void {
       refuseAfterEnd()
@@ -536,6 +540,7 @@ export function createContext({
         ...states,
         ...codes,
         ...earlier,
+        ...(ofEarlierChecks ? steps.flatMap(step => Object.values(loginValuesOf(step)).flat()) : []),
         ...steps.flatMap(step => [...tokensIssuedIn(step), ...tokensSentIn(step)]).map(String),
         ...cookies.map(line => readSetCookie(line).value),
         ...attached.flatMap(other => other.secrets()),

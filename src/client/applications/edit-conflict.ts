@@ -48,8 +48,8 @@ export class EditConflict extends PublicError {
 /**
  * Hidden fields that record which stored values the visitor has seen.
  *
- * `etag` is empty if the API does not send an ETag. `shownHashes` contains a short hash of each stored value, because the
- * values themselves would double the size of a draft.
+ * `etag` is empty if the API does not send an ETag. `shownHashes` contains a short hash of each stored value, because
+ * the values themselves would double the size of a draft.
  */
 export function toHiddenFields(stored: Application): { etag: string; shownHashes: string } {
   const values = editableFields(stored)
@@ -62,6 +62,14 @@ export function toHiddenFields(stored: Application): { etag: string; shownHashes
  */
 export function missingIn({ missing, isClientKnown }: FormFields): string {
   return missing ?? (isClientKnown === 'yes' ? '' : 'defaultRedirectUri,scopes,defaultScopes')
+}
+
+/**
+ * Returns the field with the hashes. In a form that was opened before an upgrade from version 0.2, this field is named
+ * `seen`.
+ */
+export function shownHashesIn({ seen = '', shownHashes = seen }: FormFields): string {
+  return shownHashes
 }
 
 /**
@@ -140,8 +148,8 @@ function editableFields({ client, missing, ...application }: Application): Edita
   return Object.fromEntries(entries)
 }
 
-function isSeen({ shownHashes = '' }: FormFields, name: Name, value: string): boolean {
-  return shownHashes.split(',')[names.indexOf(name)] === shortHash(value)
+function isSeen(form: FormFields, name: Name, value: string): boolean {
+  return shownHashesIn(form).split(',')[names.indexOf(name)] === shortHash(value)
 }
 
 /** If the API does not return the field, the hash is an empty string. */

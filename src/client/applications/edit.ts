@@ -13,6 +13,7 @@ import {
   missingIn,
   readChoices,
   refuseConflict,
+  shownHashesIn,
   toHiddenFields,
   withoutChoices,
 } from './edit-conflict.ts'
@@ -32,7 +33,7 @@ export const edit: FastifyPluginAsync<ApplicationsOptions> = async app => {
       const missing = missingIn(filled.fields)
       return {
         ...filled,
-        fields: { ...filled.fields, missing },
+        fields: { ...filled.fields, missing, shownHashes: shownHashesIn(filled.fields) },
         isDefaultKnown: !missing.split(',').includes('defaultRedirectUri'),
         title: texts.applications.form.editTitle(filled.fields.oldName || texts.applications.anApplication),
         formFields: describeFields(texts),

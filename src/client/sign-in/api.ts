@@ -52,8 +52,8 @@ export interface Api {
   put<const S extends object>(path: string, body: object, schema: S, options?: CallOptions): Promise<TypeOf<S>>
   delete(path: string, options?: CallOptions): Promise<void>
   /**
-   * Like `get`. The result also contains the headers of the answer, with lower-case names. A later `put` can send the
-   * ETag as `ifMatch`.
+   * Like `get`. The result also contains the headers of the answer, with lower-case names. If `headers.etag` is one
+   * strong ETag, a later `put` can send it as `ifMatch`.
    */
   getWithHeaders<const S extends object>(
     path: string,

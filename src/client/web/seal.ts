@@ -20,8 +20,8 @@ const tagLength = 16
 
 /**
  * `secrets` are keys of 32 bytes in base64url. The first key seals new values. Every key can unseal, so that keys can
- * be replaced one after the other. `sealedFor` identifies this client's registration at the portal. A value that was sealed for another
- * registration cannot be unsealed.
+ * be replaced one after the other. `sealedFor` identifies this client's registration at the portal. A value that was
+ * sealed for another registration cannot be unsealed.
  */
 export function createSealer(secrets: Secret[], sealedFor: string, clock: () => Date) {
   const keys = secrets.map(secret => {

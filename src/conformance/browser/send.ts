@@ -93,7 +93,7 @@ export async function readText(body: Buffer, headers: Headers): Promise<string> 
   let bytes = body
   const codings = (headers.get('content-encoding') ?? '').toLowerCase().split(',')
   for (const coding of codings.map(one => one.trim()).reverse()) {
-    // Servers send some answers without a body, but with the header, for example redirects.
+    // Servers also send Content-Encoding with answers that have no body, such as redirects. Chromium accepts this.
     if (coding in decoders && bytes.length > 0) bytes = await decoders[coding]!(bytes, { maxOutputLength: largestBody })
   }
   const isUnicode = bytes.subarray(0, 3).equals(Buffer.from([0xef, 0xbb, 0xbf]))

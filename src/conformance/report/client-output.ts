@@ -11,7 +11,11 @@ const error = /\b(error|exception|traceback|panic|fatal|unhandled|uncaught|undef
  * Returns undefined if the client printed nothing. If the output is long, the function returns the part that begins
  * just before the first error. If there is no error, the function returns the end of the output.
  */
-export function describeOutput(output: string, secretsOf: () => string[]): string | undefined {
+export function describeOutput(
+  output: string,
+  secretsOf: () => string[],
+  heading = 'The client printed',
+): string | undefined {
   if (output.trim() === '') return undefined
   const lines = withoutSecrets(output, secretsOf()).trimEnd().split(/\r?\n/)
   const first = lines.findIndex(line => error.test(line))
@@ -19,7 +23,7 @@ export function describeOutput(output: string, secretsOf: () => string[]): strin
   const shown = lines.slice(from, from + mostLines)
   const left = lines.length - shown.length
   return [
-    `The client printed${left > 0 ? `, besides ${left} other lines` : ''}:`,
+    `${heading}${left > 0 ? `, besides ${left} other lines` : ''}:`,
     ...shown.map(line => `  ${line.length > longestLine ? `${line.slice(0, longestLine)}…` : line}`),
   ].join('\n')
 }

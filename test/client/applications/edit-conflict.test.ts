@@ -173,6 +173,19 @@ t.test('if an edit form is delivered twice, the changes are saved without a conf
   t.equal(fields().name, 'Mine')
 })
 
+t.test('a form that was opened before an upgrade is saved without a conflict, even if it is refused first', async t => {
+  const { browser, form, stored } = await openForm(t, { hasTags: false })
+  const { shownHashes = '', ...others } = form
+  const older = { ...others, seen: shownHashes }
+  const again = readForm(await browser.post(action, { ...older, name: '' }), action)
+  t.equal(again.shownHashes, shownHashes)
+  for (const [fields, name] of [[older, 'Tides'] as const, [again, 'Winds'] as const]) {
+    stored.data = { ...data }
+    t.equal((await browser.post(action, { ...fields, name })).statusCode, 303)
+    t.equal(stored.data.name, name)
+  }
+})
+
 t.test('a new client secret changes the ETag of an application but causes no conflict', async t => {
   const { browser, form, change, fields, puts } = await openForm(t)
   change()

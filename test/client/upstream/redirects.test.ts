@@ -81,6 +81,8 @@ for (const status of [301, 302, 303, 307, 308]) {
 t.test('UP-01: the client never calls an address from a request, a token, a callback or an answer', async t => {
   const { browser, platform, listener, clock } = await start(t)
   const evil = listener.url
+  // After this login, the client has read the first metadata document.
+  await beginLogin(browser)
   platform.answer('GET /.well-known/oauth-authorization-server', {
     body: {
       issuer: platform.url,

@@ -156,11 +156,11 @@ export function createPortal(registration: Registration, upstream: Upstream, clo
     const cached = cachedMetadata.get(metadataKey)
     if (cached) return cached
     const metadata = fetchMetadata(context)
-    cachedMetadata.set(metadataKey, metadata, Number.POSITIVE_INFINITY)
+    cachedMetadata.set(metadataKey, metadata, metadataFreshMs)
     return metadata
   }
 
-  /** Calls the portal, and then decides how long the cache keeps the result. */
+  /** Reads the metadata from the portal. After a failure, the cache keeps its entry for a shorter time. */
   async function fetchMetadata(context: RequestContext): Promise<Metadata> {
     let status: number | undefined
     try {
@@ -171,7 +171,7 @@ export function createPortal(registration: Registration, upstream: Upstream, clo
       status = answer.status
       if (status !== 200) throw upstream.unexpectedStatus(answer)
       lastMetadata = toMetadata(answer.json)
-      return keepMetadata(lastMetadata, metadataFreshMs)
+      return lastMetadata
     } catch (error) {
       const { code, cause } = error as { code?: string; cause?: unknown }
       // The document is optional (rule metadata-optional), so the client does not log a warning if the portal has no
@@ -180,13 +180,10 @@ export function createPortal(registration: Registration, upstream: Upstream, clo
       const { requestId: reqId } = context
       log[level]({ event: 'portal_metadata_unread', reqId, reason: code, cause: describeCause(cause) })
       const isAnswer = code === 'portal_unexpected'
-      return keepMetadata(lastMetadata ?? emptyMetadata, lastMetadata || isAnswer ? metadataRetryMs : 0)
+      const metadata = lastMetadata ?? emptyMetadata
+      cachedMetadata.set(metadataKey, Promise.resolve(metadata), lastMetadata || isAnswer ? metadataRetryMs : 0)
+      return metadata
     }
-  }
-
-  function keepMetadata(metadata: Metadata, lifetimeMs: number): Metadata {
-    cachedMetadata.set(metadataKey, Promise.resolve(metadata), lifetimeMs)
-    return metadata
   }
 
   function toMetadata(json: unknown): Metadata {

@@ -12,7 +12,8 @@ export type PendingLogin = {
   /** Undefined if the portal does not support PKCE. */
   codeVerifier: string | undefined
   /**
-   * If the login is for a connection, this is a hash of the visitor's user id (hashUserId). Undefined if the login begins a session.
+   * If the login is for a connection, this is a hash of the visitor's user id (hashUserId). Undefined if the login
+   * begins a session.
    */
   connectsFor?: string | undefined
 }

@@ -60,7 +60,8 @@ const refusedTokens: [fault: string, options: Record<string, unknown>][] = [
 ]
 
 const jsonType = 'application/json; charset=utf-8'
-const unreadableText = 'Text-of-an-unreadable-answer-4719'
+/** The shortest text for which the suite searches the output. */
+const unreadableText = 'Unreadable471947'
 /**
  * Follow the text in an answer that is not valid JSON. Some parsers quote the place of the mistake, and others quote
  * everything after the last value that they could read.

@@ -4,7 +4,8 @@
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import { type Browser, noRedirects, type Page } from '../../browser/browser.ts'
 import type { Form } from '../../browser/form.ts'
-import { attribute, type Element, parsePage } from '../../browser/html.ts'
+import { attribute, type Element } from '../../browser/html.ts'
+import { parseAnswer } from '../../browser/page.ts'
 import {
   type Check,
   type CheckDefinition,
@@ -88,7 +89,7 @@ const shortFields = ['name', 'description', 'scopes', 'defaultScopes']
  * API.
  */
 function stricterLimit(page: Page): string | undefined {
-  const { elements, owners } = parsePage(page.body)
+  const { elements, owners } = parseAnswer(page.headers, page.body)
   const nameOf = (element: Element) => attribute(element, 'name') ?? ''
   const fields = elements.filter(({ tagName }) => ['input', 'textarea'].includes(tagName))
   const formsAbout = new Set(fields.filter(field => /redirect/i.test(nameOf(field))).map(field => owners.get(field)))

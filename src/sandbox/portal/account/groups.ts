@@ -177,7 +177,7 @@ export function groupPages(services: Pick<Services, 'addresses' | 'store' | 'key
       ? emailForId
       : await findProblem(() => inviteUser(services, { userId, groupId, inviterId: callerId }))
     if (inviteProblem !== undefined) return showGroup(reply.status(422), groupId, { userId, inviteProblem })
-    logChange(reply, { code: 'group-invited', groupId, caller: callerId, user: userId })
+    logChange(reply.request, { code: 'group-invited', groupId, caller: callerId, user: userId })
     return goTo(reply, pathOfGroup(groupId), { about: 'invited' })
   }
 
@@ -185,14 +185,14 @@ export function groupPages(services: Pick<Services, 'addresses' | 'store' | 'key
     const nameProblem = findGroupNameProblem(name)
     if (nameProblem !== undefined) return showGroup(reply.status(422), groupId, { name, nameProblem })
     await renameGroup(services, { groupId, name, callerId })
-    logChange(reply, { code: 'group-renamed', groupId, caller: callerId })
+    logChange(reply.request, { code: 'group-renamed', groupId, caller: callerId })
     return goTo(reply, pathOfGroup(groupId), { about: 'renamed' })
   }
 
   async function cancelInvitation(reply: FastifyReply, { groupId, callerId, userId }: GroupForm) {
     const end = async () => {
       await endLink(services, { userId, groupId, callerId, only: 'invitation' })
-      logChange(reply, { code: 'group-invitation-cancelled', groupId, caller: callerId, user: userId })
+      logChange(reply.request, { code: 'group-invitation-cancelled', groupId, caller: callerId, user: userId })
     }
     const groupProblem = await findProblem(end, { alreadyDone: ['link-unknown'] })
     if (groupProblem !== undefined) return showGroup(reply.status(422), groupId, { groupProblem })
@@ -205,7 +205,7 @@ export function groupPages(services: Pick<Services, 'addresses' | 'store' | 'key
     const isNamed = isId(userId) && (await isMember(store.read, groupId, userId))
     const end = async () => {
       await endLink(services, { userId, groupId, callerId, only: 'membership' })
-      logChange(reply, { code: 'group-member-removed', groupId, caller: callerId, user: userId })
+      logChange(reply.request, { code: 'group-member-removed', groupId, caller: callerId, user: userId })
     }
     const groupProblem = await findProblem(end, { alreadyDone: ['link-unknown'] })
     if (groupProblem !== undefined) return showGroup(reply.status(422), groupId, { groupProblem })
@@ -216,7 +216,7 @@ export function groupPages(services: Pick<Services, 'addresses' | 'store' | 'key
     const groupName = (await findVisitorsGroup(reply.request, groupId))?.name
     const end = async () => {
       await endLink(services, { userId: callerId, groupId, callerId, only: 'membership' })
-      logChange(reply, { code: 'group-left', groupId, caller: callerId, user: callerId })
+      logChange(reply.request, { code: 'group-left', groupId, caller: callerId, user: callerId })
     }
     const groupProblem = await findProblem(end, { alreadyDone: ['link-unknown', 'group-unknown'] })
     if (groupProblem !== undefined) return showGroup(reply.status(409), groupId, { groupProblem })
@@ -230,7 +230,7 @@ export function groupPages(services: Pick<Services, 'addresses' | 'store' | 'key
   async function askToLeave(request: FastifyRequest<OneGroup>, reply: FastifyReply) {
     const group = await requireVisitorsGroup(request, request.params.group_id)
     const isLast = (await countMembers(store.read, group.id)) === 1
-    const path = `${listPath}/${group.id}`
+    const path = pathOfGroup(group.id)
     // The page of the group says what the visitor must do before they can leave.
     if (isLast && (await countApplicationsIn(store.read, group.id)).count > 0) return reply.redirect(path, 303)
     return askFirst(reply, {
@@ -250,7 +250,7 @@ export function groupPages(services: Pick<Services, 'addresses' | 'store' | 'key
   async function askToRemove(request: FastifyRequest<OneMember>, reply: FastifyReply) {
     const { group_id: groupId, user_id: userId } = request.params
     const group = await requireVisitorsGroup(request, groupId)
-    const path = `${listPath}/${group.id}`
+    const path = pathOfGroup(group.id)
     const { id: callerId } = visitorOf(request)
     // The creator leaves the group on another page. That page says what happens if the creator is the only member.
     const mayRemove = group.createdBy === callerId && isId(userId) && userId !== callerId
@@ -284,10 +284,10 @@ function pathOfGroup(groupId: string): string {
  * the log then contains the change once.
  */
 function logChange(
-  { request }: FastifyReply,
+  { log }: FastifyRequest,
   change: { code: string; groupId: string; caller: string; user?: string },
 ): void {
-  request.log.info(change, 'a group was changed')
+  log.info(change, 'a group was changed')
 }
 
 const nameOf = ({ firstName, lastName }: { firstName: string; lastName: string }) => `${firstName} ${lastName}`

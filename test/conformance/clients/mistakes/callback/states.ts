@@ -45,6 +45,14 @@ const comparing = (isSame: (kept: string, sent: string, visit: Visit) => boolean
   findLogin: (visit: Visit, state: string) => loginsOf(visit).find(login => isSame(login.state, state, visit)),
 })
 
+const keepExchange: typeof correct.shareCall = async (visit, name, act) => {
+  if (!name.startsWith('exchange')) return correct.shareCall(visit, name, act)
+  const known = visit.memory.get(name) as ReturnType<typeof act> | undefined
+  const result = known ?? act()
+  visit.memory.set(name, result)
+  return result
+}
+
 export const states: Mistake[] = [
   mistake('state-absent-passes', ['state-missing', 'state-empty'], {
     findLogin: (visit, state) => (state ? correct.findLogin(visit, state) : loginsOf(visit)[0]),
@@ -167,14 +175,10 @@ export const states: Mistake[] = [
     ],
     { forgetLogin: () => {}, isFirstUse: () => true, shareCall: (_visit, _name, act) => act() },
   ),
-  mistake('result-of-a-callback-kept', 'state-once-copied', {
-    async shareCall(visit, name, act) {
-      if (!name.startsWith('exchange')) return correct.shareCall(visit, name, act)
-      const known = visit.memory.get(name) as ReturnType<typeof act> | undefined
-      const result = known ?? act()
-      visit.memory.set(name, result)
-      return result
-    },
+  mistake('result-of-a-callback-kept', 'state-once-copied', { shareCall: keepExchange }),
+  mistake('result-of-a-callback-kept-with-one-login-cookie', 'state-once-copied', {
+    shareCall: keepExchange,
+    loginCookie: () => '__Host-login-only',
   }),
   mistake('login-cookie-not-cleared-rightly', 'state-once', {
     forgetLogin(visit, state) {
