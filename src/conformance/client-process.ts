@@ -48,7 +48,8 @@ export interface ClientProcess extends ClientOutput {
 }
 
 const stopMs = 10_000
-const longestSilenceMs = 10_000
+/** How long the suite waits until no program answers at the address of the client. */
+const waitForSilenceMs = 10_000
 
 const stillAnswers =
   'The suite has stopped the client, but a program still answers at its address. Start the client in the foreground. If the --start command starts processes in a group of their own (setsid), it must also stop them.'
@@ -121,7 +122,7 @@ export async function startClient(
    * settings.
    */
   async function expectSilence(): Promise<void> {
-    const end = performance.now() + longestSilenceMs
+    const end = performance.now() + waitForSilenceMs
     while (await isAnswering()) {
       if (performance.now() > end) throw new Undecided(stillAnswers)
       await wait(100)

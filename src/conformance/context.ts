@@ -63,7 +63,7 @@ interface ContextOptions {
   settings: Settings
   platform: Platform
   clientProcess: ClientProcess | undefined
-  /** Settings that the client gets at each restart in this context, instead of its own. */
+  /** At each restart in this context, these settings replace the client's own settings. */
   changedSettings?: ChangedSettings | undefined
   /** The real browser from --browser, if the option is set. */
   chromium?: Chromium | undefined
@@ -481,8 +481,7 @@ export function createContext({
     async request(url: string, request: RawRequest = {}): Promise<HttpExchange> {
       refuseAfterEnd()
       const exchange = await waitFor(sendRaw(clientUrl(url), { timeoutMs: settings.patienceMs, ...request }))
-      note(exchange)
-      if (isOfClient(exchange)) platform.answers.noteContent(exchange)
+      if (note(exchange)) platform.answers.noteContent(exchange)
       return exchange
     },
 

@@ -9,6 +9,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import t from 'tap'
 import { type Check, Failed, NotApplicable, Undecided } from '../../src/conformance/check.ts'
 import { checks } from '../../src/conformance/checks.ts'
+import type { ClientProcess } from '../../src/conformance/client-process.ts'
 import type { CheckContext } from '../../src/conformance/context.ts'
 import { exitCodeOf } from '../../src/conformance/exit-code.ts'
 import { compareWithExpected } from '../../src/conformance/expected-failures.ts'
@@ -77,6 +78,11 @@ t.test('the verdict of a check depends on how its run ends and on the level of i
   t.match(results[1], { reason: 'It went wrong.', evidence: ['seen'] })
 })
 
+/** A process of the client that never ends. */
+function runningProcess(restart: ClientProcess['restart']): ClientProcess {
+  return { ...recordOutput(), isRunning: () => true, unexpectedEnds: () => [], restart, stop: async () => {} }
+}
+
 t.test('a check that has reached its time limit sends nothing more to the client, and does not restart it', async t => {
   let [connections, restarts] = [0, 0]
   const server = createServer((_request, response) => response.end()).on('connection', () => connections++)
@@ -100,13 +106,7 @@ t.test('a check that has reached its time limit sends nothing more to the client
     await runs.at(-1)
   }
   const platform = { steps: [], beginRound() {}, answers: { note() {} } } as unknown as Platform
-  const clientProcess = {
-    ...recordOutput(),
-    isRunning: () => true,
-    unexpectedEnds: () => [],
-    restart: async () => void restarts++,
-    stop: async () => {},
-  }
+  const clientProcess = runningProcess(async () => void restarts++)
   const settings = readSettings(['--client', client])
   await runAll([check('late', run, { longestMs: 5 })], { settings, platform, clientProcess })
   for (const said of await Promise.all(runs)) t.equal(said, Array(4).fill('The check has ended.').join(' '))
@@ -141,13 +141,7 @@ t.test(
 t.test('if a client is slow but still answers, the suite does not restart the client', async t => {
   let [asked, restarts] = [0, 0]
   const isAnswering = async () => ++asked > 1
-  const clientProcess = {
-    ...recordOutput(),
-    isRunning: () => true,
-    unexpectedEnds: () => [],
-    restart: async () => void restarts++,
-    stop: async () => {},
-  }
+  const clientProcess = runningProcess(async () => void restarts++)
   const results = await runAll([check('a', async () => {})], { isAnswering, clientProcess })
   t.same(verdictsOf(results), { a: 'passed' })
   t.equal(restarts, 0)

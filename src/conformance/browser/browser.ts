@@ -350,7 +350,7 @@ function redirect(navigation: Navigation, { request, response }: HttpExchange): 
  * long.
  */
 function refresh(page: Page): Navigation | undefined {
-  // Few pages have a refresh. Without this line, the browser would have to read every page.
+  // Most answers contain no refresh. The browser then does not have to parse them.
   if (!page.headers.has('refresh') && !/http-equiv/i.test(page.body)) return undefined
   if (!page.refresh || page.refresh.delay > longestRefresh) return undefined
   return { ...begin('GET', page.refresh.url, page), isByUser: false }
@@ -364,8 +364,8 @@ function toPage({ request, response }: HttpExchange, trail: HttpExchange[]): Pag
 }
 
 /**
- * Reads the document only when somebody asks for one of its properties. Most answers are redirects, or pages whose
- * document no check reads.
+ * Parses the answer only when somebody asks for a property of the document. Most answers are redirects, or pages of
+ * which no check reads the content.
  */
 function makePage(answer: Omit<Page, keyof Document | 'stoppedAt'>): Page {
   let known: Document | undefined

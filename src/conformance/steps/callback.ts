@@ -15,6 +15,20 @@ export async function followCallback(
   return browser.visit(`${callback}`, { from, ...stop })
 }
 
+/**
+ * Makes a login. Returns its browser and its callback, and a second browser with the cookies from before the callback.
+ * Ends the check as undecided if nobody is signed in.
+ */
+export async function loginWithCopy(
+  context: CheckContext,
+): Promise<{ browser: Browser; callback: URL; before: Browser }> {
+  const { browser, callback } = await beginLogin(context)
+  const before = browser.copy()
+  await followCallback(context, browser, callback)
+  await requireSignedIn(context, browser)
+  return { browser, callback, before }
+}
+
 /** Ends the check as undecided if nobody is signed in after a login without changes. */
 export async function requireSignedIn(context: CheckContext, browser: Browser): Promise<void> {
   if (!(await context.isSignedIn(browser))) throw new Undecided('A plain login does not work.')

@@ -58,6 +58,7 @@ const rememberEndMs = 60 * 60 * 1000
 
 /** `expiresIn` counts from the time `receivedAt`, even if the client uses the tokens later. */
 type ReceivedTokens = Tokens & { receivedAt: Date }
+/** The result of a renewal, which several requests can use. */
 type SharedTokens = RenewedTokens & { receivedAt: Date }
 
 export function createSessions(

@@ -22,9 +22,9 @@ import {
   errorCallback,
   expectNoNewLogin,
   followCallback,
+  loginWithCopy,
   navigationHeaders,
   requireExchange,
-  requireSignedIn,
 } from '../../steps/callback.ts'
 import { declinedCallback, requireCancelUrl } from '../../steps/declined-login.ts'
 import { endIfScripted, foreignLoads, showsInside } from '../../steps/page-content.ts'
@@ -268,10 +268,7 @@ export const callback: CheckDefinition[] = [
     fix: 'If the login of a callback has already ended, answer with a page. Do not set or delete a session cookie in this answer.',
     needs: ['page'],
     async run(context) {
-      const { browser, callback } = await beginLogin(context)
-      const before = browser.copy()
-      await followCallback(context, browser, callback)
-      await requireSignedIn(context, browser)
+      const { browser, callback, before } = await loginWithCopy(context)
       const late = await followCallback(context, before, callback, context.beforePortal)
       for (const line of setCookiesOf(late.trail[0]!)) browser.cookies.set(callback.href, line)
       expect(

@@ -12,9 +12,9 @@ import {
   errorCallback,
   expectRefused,
   followCallback,
+  loginWithCopy,
   navigationHeaders,
   requireExchange,
-  requireSignedIn,
 } from '../../steps/callback.ts'
 import { withOtherCharacter } from '../../steps/changed-values.ts'
 import { cookiesOf } from '../../steps/set-cookies.ts'
@@ -539,17 +539,14 @@ export const states: CheckDefinition[] = [
     fix: 'Keep the result of a callback for at most ten seconds. After that, refuse every callback with this state.',
     needs: ['page'],
     async run(context) {
-      const { browser, callback } = await beginLogin(context)
-      const copy = browser.copy()
-      await followCallback(context, browser, callback)
-      await requireSignedIn(context, browser)
-      // Uses a copy of the copy, because the client may begin another login and replace the login cookie.
-      if (await context.isSignedIn(copy.copy()))
+      const { callback, before } = await loginWithCopy(context)
+      // Uses another copy, because the client may begin another login and replace the login cookie.
+      if (await context.isSignedIn(before.copy()))
         throw new ReportedElsewhere('the login cookie is also the cookie of the session')
       await context.pause(noRepeatsAfterMs)
-      const page = await followCallback(context, copy, callback, context.beforePortal)
+      const page = await followCallback(context, before, callback, context.beforePortal)
       expect(
-        !(await context.isSignedIn(copy)),
+        !(await context.isSignedIn(before)),
         'Another browser, with a copy of the login cookie, sent the callback again and is now signed in.',
         page,
       )

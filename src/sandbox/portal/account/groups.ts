@@ -41,7 +41,10 @@ interface GroupOutcome {
   groupProblem?: string
 }
 
-/** A form that changes a group. `callerId` is the visitor who sent it. A field that the form does not have is empty. */
+/**
+ * The values of a form that changes a group. `callerId` is the id of the visitor who sent the form. `userId` and `name`
+ * are empty if the form does not contain these fields.
+ */
 interface GroupForm {
   groupId: string
   callerId: string
