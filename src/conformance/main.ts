@@ -2,6 +2,7 @@
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { SettingsError, usage } from './arguments.ts'
+import { CannotRun } from './cannot-run.ts'
 import type { Check } from './check.ts'
 import { checks, pickChecks } from './checks.ts'
 import { exitCodeOf } from './exit-code.ts'
@@ -12,7 +13,7 @@ import { showProgress } from './report/progress.ts'
 import { needsAttention, standingOf } from './report/report.ts'
 import { describeFailures, listChecks, summarize } from './report/terminal.ts'
 import type { Result } from './result.ts'
-import { CannotRun, type RunningClient, type RunOptions, run } from './run.ts'
+import { type RunningClient, type RunOptions, run } from './run.ts'
 import { readSettings, type Settings } from './settings.ts'
 
 const say = (text: string) => void process.stdout.write(text)

@@ -46,7 +46,7 @@ export async function findObstacle(parts: ChecksOptions): Promise<Obstacle | und
   const obstacle = await tryLogin(context)
   if (clientProcess && !(await parts.isAnswering()) && (await endsSoon(clientProcess))) {
     const when = hadEnded ? 'Soon after its start' : 'During a plain login'
-    const printed = describeOutput(clientProcess.output(), context.secrets)
+    const printed = describeOutput(clientProcess.output(parts.outputStart), context.secrets)
     return {
       stage: 'login',
       causes: causes.login,

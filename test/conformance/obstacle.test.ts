@@ -3,8 +3,13 @@
 import t from 'tap'
 import { checks } from '../../src/conformance/checks.ts'
 import { exitCodeOf } from '../../src/conformance/exit-code.ts'
+import { findObstacle } from '../../src/conformance/obstacle.ts'
+import { recordOutput } from '../../src/conformance/output-record.ts'
+import { startPlatform } from '../../src/conformance/platform.ts'
 import { countLine } from '../../src/conformance/report/report.ts'
 import type { Result } from '../../src/conformance/result.ts'
+import { readSettings } from '../../src/conformance/settings.ts'
+import { findFreePort } from '../support/free-port.ts'
 import { type Behaviour, correct } from './clients/behaviour.ts'
 import { sendWith } from './clients/call-changes.ts'
 import { startWith } from './clients/changes.ts'
@@ -207,3 +212,30 @@ t.test(
     t.match(results.find(({ id }) => id === 'login-works')?.reason, /no whole answer within 5000 ms/)
   },
 )
+
+t.test('if the client has ended before a round, the evidence contains only the output of this round', async t => {
+  const settings = readSettings(['--client', `http://localhost:${await findFreePort()}`])
+  const platform = await startPlatform({ ...settings, portalPort: 0, apiPort: 0, labPort: 0 })
+  t.teardown(platform.close)
+  const printed = recordOutput()
+  printed.add('Error: of the earlier round\n')
+  const outputStart = printed.outputEnd()
+  printed.add('Error: of this round\n')
+  const clientProcess = {
+    ...printed,
+    isRunning: () => false,
+    unexpectedEnds: () => ['with exit code 1'],
+    restart: async () => {},
+    stop: async () => {},
+  }
+  const obstacle = await findObstacle({
+    settings,
+    platform,
+    clientProcess,
+    isAnswering: async () => false,
+    outputStart,
+  })
+  const evidence = obstacle?.evidence.join('\n') ?? ''
+  t.match(evidence, 'Error: of this round')
+  t.notMatch(evidence, 'Error: of the earlier round')
+})

@@ -2,9 +2,10 @@
 // the table in docs/alternatives.md. With a pattern, the command runs only clients whose name matches.
 import { existsSync } from 'node:fs'
 import type { Server } from 'node:http'
+import { CannotRun } from '../../src/conformance/cannot-run.ts'
 import { checks } from '../../src/conformance/checks.ts'
 import type { Result } from '../../src/conformance/result.ts'
-import { CannotRun, run } from '../../src/conformance/run.ts'
+import { run } from '../../src/conformance/run.ts'
 import { readSettings } from '../../src/conformance/settings.ts'
 import { buildFaultyClient } from '../conformance/clients/faulty-client.ts'
 import { buildOtherClient, otherClientOptions } from '../conformance/clients/other-client.ts'
