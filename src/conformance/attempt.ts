@@ -36,7 +36,7 @@ export interface Attempt {
 }
 
 export interface Watches {
-  watch: ClientWatch
+  clientWatch: ClientWatch
   standstills: Standstills
 }
 
@@ -47,7 +47,7 @@ export interface Watches {
 export async function attempt(
   check: Check,
   options: ChecksOptions,
-  { watch, standstills }: Watches,
+  { clientWatch, standstills }: Watches,
   isAlone: boolean,
 ): Promise<Attempt> {
   if (options.clientProcess?.isStale && !check.restartsClient) {
@@ -55,7 +55,7 @@ export async function attempt(
     // If the client does not start, the next lines report this.
     await options.clientProcess.restart().catch(() => undefined)
   }
-  const whyNotReady = await watch.makeReady()
+  const whyNotReady = await clientWatch.makeReady()
   if (whyNotReady !== undefined)
     return {
       // If a plain login does not work, the report says why (nameCause).
@@ -65,7 +65,7 @@ export async function attempt(
       gone: 'before',
       beside: new Set(),
     }
-  const watching = watch.begin(check.id)
+  const watching = clientWatch.begin(check.id)
   const context = createContext({ ...options, isAlone: isAlone || Boolean(check.isAlone) })
   const started = performance.now()
   const outcome = await findOutcome(check, context)

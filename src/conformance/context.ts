@@ -15,9 +15,10 @@ import { openWindow, type Window } from './browser/window.ts'
 import { Failed, failureOrObstacle, NotApplicable, type Obstacle, Undecided } from './check.ts'
 import type { ChangedSettings, ClientProcess } from './client-process.ts'
 import { loginValuesIn, loginValuesOf } from './correlation.ts'
-import { describePage, isCallFor, statusOf } from './findings.ts'
+import { describePage, statusOf } from './findings.ts'
 import type { Slot } from './limiter.ts'
 import type { FaultOptions, Person, Platform } from './platform.ts'
+import { isCallOfUser, isTokenCall } from './platform-calls.ts'
 import { type RawAnswer, type RawBytes, sendBytes } from './raw-connection.ts'
 import { type RawRequest, sendRaw } from './raw-request.ts'
 import { describeHttpExchange, describeStep } from './report/describe.ts'
@@ -26,7 +27,7 @@ import { leadsTo } from './steps/addresses.ts'
 import { findLeaksOf, secret, tokenSecrets } from './steps/leaks.ts'
 import { endIfScripted } from './steps/page-content.ts'
 import { readSetCookie } from './steps/set-cookies.ts'
-import { isTokenCall, tokensIssuedIn, tokensSentIn } from './tokens.ts'
+import { tokensIssuedIn, tokensSentIn } from './tokens.ts'
 
 /** A login that has reached the portal. */
 export interface Start {
@@ -156,7 +157,7 @@ export function createContext({
   function noteOfBrowser(exchange: HttpExchange): void {
     if (!note(exchange)) return
     const visitors = new Set(people.map(({ firstName }) => firstName))
-    platform.answers.note(exchange, httpExchanges, visitors)
+    platform.answerMistakes.note(exchange, httpExchanges, visitors)
   }
 
   function noteStart({ response }: HttpExchange): void {
@@ -401,7 +402,7 @@ export function createContext({
       const before = platform.steps.length
       await browser.newTab().visit(clientUrl(settings.page, origin), { stopAt: isPortal })
       await platform.settle()
-      return platform.steps.slice(before).some(step => isCallFor(step, visitor.id) && step.response.status < 400)
+      return platform.steps.slice(before).some(step => isCallOfUser(step, visitor.id) && step.response.status < 400)
     },
 
     /**
@@ -481,7 +482,7 @@ export function createContext({
     async request(url: string, request: RawRequest = {}): Promise<HttpExchange> {
       refuseAfterEnd()
       const exchange = await waitFor(sendRaw(clientUrl(url), { timeoutMs: settings.patienceMs, ...request }))
-      if (note(exchange)) platform.answers.noteContent(exchange)
+      if (note(exchange)) platform.answerMistakes.noteContent(exchange)
       return exchange
     },
 

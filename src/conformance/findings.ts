@@ -93,17 +93,6 @@ export function setCookiesOf({ response }: HttpExchange): string[] {
 }
 
 /**
- * Whether the step is a call with a token of this person, to the API or to the portal's address for data about the
- * user.
- */
-export function isCallFor(step: LabStep, userId: string): boolean {
-  return (step.listener === 'api' || step.kind === 'me') && step.about.userId === userId
-}
-
-/** Whether a visitor waits for this call of the client. Calls for metadata and revocations do not count. */
-export const isPlatformCall = ({ kind }: LabStep): boolean => ['api', 'me', 'exchange', 'refresh'].includes(kind)
-
-/**
  * Describes a page without the query of its address. The evidence contains the whole address. If the browser stopped
  * the navigation, for example because of a Content-Security-Policy, the description contains the reason.
  */

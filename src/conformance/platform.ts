@@ -15,7 +15,7 @@ import { createPortalSession } from '../sandbox/store/portal-sessions.ts'
 import { createUser } from '../sandbox/store/users.ts'
 import { hashToken, makeSecret } from '../sandbox/tokens/opaque-token.ts'
 import { Secret } from '../sandbox/values/secret.ts'
-import { watchAnswers } from './answer-watch.ts'
+import { recordAnswerMistakes } from './answer-mistakes.ts'
 import { type OtherSite, otherLoopback, startOtherSite } from './other-site.ts'
 import type { Settings } from './settings.ts'
 
@@ -97,7 +97,7 @@ export async function startPlatform(settings: Settings, { clock = () => new Date
   })
 
   const groupIds = new Set<string>()
-  const answers = watchAnswers({
+  const answerMistakes = recordAnswerMistakes({
     clients: [settings.client, ...(settings.replica ? [settings.replica] : [])],
     portalUrl,
     apiUrl,
@@ -137,7 +137,7 @@ export async function startPlatform(settings: Settings, { clock = () => new Date
     /** The client's answers that contained a token or the client secret. Each `reason` is one sentence. */
     leaks: [] as { reason: string; evidence: string }[],
     /** The mistakes in the client's answers to browsers. */
-    answers,
+    answerMistakes,
     people: [] as Person[],
     /**
      * `isDone`: whether `failEachCall` has run in this round, so that each kind of call has failed. `isPrinted`:
@@ -159,7 +159,7 @@ export async function startPlatform(settings: Settings, { clock = () => new Date
       }
       this.leaks.length = 0
       this.eachCallFailed = { isDone: false, isPrinted: false }
-      answers.clear()
+      answerMistakes.clear()
     },
     /**
      * Resolves when all earlier turns have ended and the caller's turn begins. The caller ends the turn by calling the

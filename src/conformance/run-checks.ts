@@ -49,7 +49,7 @@ export async function runChecks(checks: Check[], given: ChecksOptions): Promise<
   const options = { ...given, settings: shortenWaits(given.settings, given.obstacle) }
   options.platform.beginRound(options.outputStart ?? options.clientProcess?.outputEnd() ?? 0)
   const { settings, obstacle, onResult } = options
-  const watch = watchClient(options)
+  const clientWatch = watchClient(options)
   const standstills = watchStandstills()
   const { runInSlot } = createLimiter(sideBySide)
   const results = new Map<Check, Result>()
@@ -57,7 +57,7 @@ export async function runChecks(checks: Check[], given: ChecksOptions): Promise<
     results.set(check, result)
     onResult?.(result)
   }
-  const tryAlone = (check: Check) => attempt(check, options, { watch, standstills }, true)
+  const tryAlone = (check: Check) => attempt(check, options, { clientWatch, standstills }, true)
   /**
    * Runs the check alone, and once more if the client ended. The cause may also be a call that an earlier check left
    * open. If the client keeps running the second time, the result says so.
@@ -69,7 +69,7 @@ export async function runChecks(checks: Check[], given: ChecksOptions): Promise<
     return second.isProvenLost || second.gone ? first : { ...first, result: blameEarlierCheck(first.result) }
   }
   const tryBesideOthers = (check: Check) =>
-    runInSlot(slot => attempt(check, { ...options, ...slot }, { watch, standstills }, false))
+    runInSlot(slot => attempt(check, { ...options, ...slot }, { clientWatch, standstills }, false))
 
   /** Returns the checks that can run. Reports a result for each of the other checks. */
   function pickPossible(): Check[] {

@@ -1,5 +1,6 @@
 // Reads the fields of requests to the platform and of the platform's answers, and the tokens in these fields.
 import type { LabStep } from '../sandbox/lab/record/recorded.ts'
+import { isTokenCall } from './platform-calls.ts'
 
 /**
  * Returns the fields in the body of the request. If the body is neither a form nor a JSON object, there are no fields.
@@ -17,14 +18,6 @@ export function jsonOf({ response: { body } }: LabStep): Record<string, unknown>
     return {}
   }
 }
-
-/** Whether this is an exchange or a renewal. The portal answers these requests with tokens. */
-export const isTokenCall = ({ kind }: LabStep) => kind === 'exchange' || kind === 'refresh'
-
-/** Whether this is a call with an access token: to the API, or to the portal's address for data about the user. */
-export const isCallWithToken = ({ kind }: LabStep) => kind === 'api' || kind === 'me'
-
-export const isRenewal = ({ kind }: LabStep) => kind === 'refresh'
 
 /** Returns the fields of an answer that contains an access token. For every other answer, returns undefined. */
 export function tokensOf(step: LabStep): { access_token?: unknown; refresh_token?: unknown } | undefined {

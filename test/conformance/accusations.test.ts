@@ -2,7 +2,7 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { setTimeout as wait } from 'node:timers/promises'
 import t from 'tap'
-import { watchAnswers } from '../../src/conformance/answer-watch.ts'
+import { recordAnswerMistakes } from '../../src/conformance/answer-mistakes.ts'
 import type { HttpExchange, Page } from '../../src/conformance/browser/browser.ts'
 import { checks } from '../../src/conformance/checks.ts'
 import type { CheckContext } from '../../src/conformance/context.ts'
@@ -844,9 +844,15 @@ t.test('run-own-redirects accuses a client only if a request to the client has n
   })
   const isAccused = (...exchanges: HttpExchange[]) => {
     const known = { portalUrl: 'http://127.0.0.1:4000', apiUrl: 'http://127.0.0.1:4001', loginPaths: [], page: '' }
-    const watch = watchAnswers({ ...known, clients: [client], privatePaths: [], groupIds: new Set(), otherHosts: [] })
-    watch.note(exchanges[0]!, exchanges, new Set())
-    return watch.first('away') !== undefined
+    const mistakes = recordAnswerMistakes({
+      ...known,
+      clients: [client],
+      privatePaths: [],
+      groupIds: new Set(),
+      otherHosts: [],
+    })
+    mistakes.note(exchanges[0]!, exchanges, new Set())
+    return mistakes.first('away') !== undefined
   }
   const answer = exchange(`${client}/callback`)
   t.notOk(isAccused(answer, exchange('https://evil.example/')), 'a request to the other site')

@@ -31,7 +31,7 @@ function runAll(checks: Check[], parts: Partial<ChecksOptions> = {}): Promise<Re
     begunStates: [],
     codes: [codeOfEarlierLogin],
     leaks: [],
-    answers: { note() {}, noteContent() {} },
+    answerMistakes: { note() {}, noteContent() {} },
     beginRound() {},
     portalUrl: 'http://127.0.0.1:1',
     clientSecret: new Secret('not-printed-by-any-client'),

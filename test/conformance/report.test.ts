@@ -105,7 +105,7 @@ t.test('a check that has reached its time limit sends nothing more to the client
     runs.push(late(context))
     await runs.at(-1)
   }
-  const platform = { steps: [], beginRound() {}, answers: { note() {} } } as unknown as Platform
+  const platform = { steps: [], beginRound() {}, answerMistakes: { note() {} } } as unknown as Platform
   const clientProcess = runningProcess(async () => void restarts++)
   const settings = readSettings(['--client', client])
   await runAll([check('late', run, { longestMs: 5 })], { settings, platform, clientProcess })

@@ -1,7 +1,8 @@
 // Finds secrets in text from the client, in every encoding that programs print. Also finds a secret if the text
 // contains only a part of it.
 import type { LabStep } from '../../sandbox/lab/record/recorded.ts'
-import { isTokenCall, jsonOf } from '../tokens.ts'
+import { isTokenCall } from '../platform-calls.ts'
+import { jsonOf } from '../tokens.ts'
 import { credentialsOf } from './applications.ts'
 import { decodeSafely } from './set-cookies.ts'
 

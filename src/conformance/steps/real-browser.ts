@@ -3,8 +3,9 @@ import type { Locator } from 'playwright-core'
 import type { Window } from '../browser/window.ts'
 import { Undecided } from '../check.ts'
 import type { CheckContext } from '../context.ts'
-import { expect, isCallFor } from '../findings.ts'
+import { expect } from '../findings.ts'
 import type { Person } from '../platform.ts'
+import { isCallOfUser } from '../platform-calls.ts'
 import { tokensIssuedIn } from '../tokens.ts'
 import { isAtOrigin, leadsTo } from './addresses.ts'
 import { chooseGroup } from './create-form.ts'
@@ -49,7 +50,7 @@ async function callsSince(context: CheckContext, { id }: Person, before: number)
   await context.platform.settle()
   return context.platform.steps
     .slice(before)
-    .filter(step => step.listener === 'api' && isCallFor(step, id) && step.response.status < 400).length
+    .filter(step => step.listener === 'api' && isCallOfUser(step, id) && step.response.status < 400).length
 }
 
 /** Whether the client makes an API call for this person after the action, without another login. */

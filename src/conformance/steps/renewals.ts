@@ -6,14 +6,9 @@ import { ReportedElsewhere } from '../check.ts'
 import type { CheckContext } from '../context.ts'
 import { expect, failWithFix } from '../findings.ts'
 import type { Person } from '../platform.ts'
-import { fieldsOf, isCallWithToken, isRenewal, tokensOf } from '../tokens.ts'
+import { isRenewal } from '../platform-calls.ts'
+import { fieldsOf, tokensOf } from '../tokens.ts'
 import { expiredSession, renewalIn, visitPage } from './sessions.ts'
-
-/**
- * Whether the step is a call that the platform accepted. If the access token has expired, the platform answers with
- * status 401.
- */
-export const isCall = (step: LabStep) => isCallWithToken(step) && step.response.status < 400
 
 /**
  * Waits until the last renewal no longer has an effect. For a few seconds after a renewal, a client may use the answer

@@ -1,6 +1,5 @@
 // A stage: a platform, and an address for small clients in this process. A test judges one client after the other at
 // this address.
-
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import type { Server } from 'node:http'
@@ -125,7 +124,7 @@ export async function openStage(
     judgeOnce: (build: (settings: Settings) => Server, check: Check): Promise<Result> =>
       withClient(build, [check], async parts => {
         parts.platform.beginRound(parts.clientProcess?.outputEnd() ?? 0)
-        const watches = { watch: watchClient(parts), standstills: watchStandstills() }
+        const watches = { clientWatch: watchClient(parts), standstills: watchStandstills() }
         const { result } = await attempt(check, parts, watches, true)
         watches.standstills.stop()
         return result

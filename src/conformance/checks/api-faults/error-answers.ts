@@ -5,12 +5,12 @@ import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import { type CheckDefinition, NotApplicable, passNotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect } from '../../findings.ts'
+import { isRenewal } from '../../platform-calls.ts'
 import { isWrite, openPagesAbout, openWithApplication } from '../../steps/application-pages.ts'
 import { created, isCreation, noCreation, openCreateForm } from '../../steps/create-form.ts'
 import { openForms, sendFormsUnder } from '../../steps/every-form.ts'
 import { compareUnder, expectAnswer, expectFittingAnswer, shownIn, visitUnder } from '../../steps/list-page.ts'
 import { asksToSignIn } from '../../steps/sessions.ts'
-import { isRenewal } from '../../tokens.ts'
 import { endFault, meet, noOtherCall, places } from './every-call.ts'
 
 type Needs = NonNullable<CheckDefinition['needs']>

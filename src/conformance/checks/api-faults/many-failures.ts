@@ -3,8 +3,9 @@
 import type { Browser, Page } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
-import { describePage, expect, fail, isCallFor, statusOf, waitedMs } from '../../findings.ts'
+import { describePage, expect, fail, statusOf, waitedMs } from '../../findings.ts'
 import type { Person } from '../../platform.ts'
+import { isCallOfUser } from '../../platform-calls.ts'
 import { makeApplication } from '../../steps/applications.ts'
 import { typedAddress } from '../../steps/callback.ts'
 import { isCreation, noCreation, openCreateForm, openFormIn } from '../../steps/create-form.ts'
@@ -74,7 +75,7 @@ async function expectOthersServed(
   await context.platform.settle()
   const isServed = context.platform.steps
     .slice(before)
-    .some(step => isCallFor(step, other.person.id) && step.response.status < 400)
+    .some(step => isCallOfUser(step, other.person.id) && step.response.status < 400)
   if (!hasWaited && (isServed || page.stoppedAt !== undefined)) return
   if (statusOf(plain.exchange) === 0)
     throw new Undecided(

@@ -3,13 +3,12 @@ import { type Browser, type HttpExchange, noRedirects, type Page } from '../../b
 import { type CheckDefinition, NotApplicable, ReportedElsewhere } from '../../check.ts'
 import { type CheckContext, readStart } from '../../context.ts'
 import { describePage, expect, fail, statusOf } from '../../findings.ts'
+import { isAcceptedCall, isRenewal } from '../../platform-calls.ts'
 import { beginLogin, cookieHeader, followCallback, navigationHeaders } from '../../steps/callback.ts'
 import { findCreateForm, openFormIn } from '../../steps/create-form.ts'
-import { isCall } from '../../steps/renewals.ts'
 import { ownCookies, plant, renewalIn, sessionOf, visitPage } from '../../steps/sessions.ts'
 import { cookiesOf } from '../../steps/set-cookies.ts'
 import { openSignOut, signOut } from '../../steps/sign-out.ts'
-import { isRenewal } from '../../tokens.ts'
 
 const needs: CheckDefinition['needs'] = ['page']
 
@@ -205,7 +204,7 @@ export const brokenCookies: CheckDefinition[] = [
         const { steps } = await visitPage(context, browser)
         // A client that cannot read the new session may renew it with the refresh token, at every visit.
         const renewals = steps.filter(isRenewal)
-        if (steps.some(isCall) && renewals.length === 0) return undefined
+        if (steps.some(isAcceptedCall) && renewals.length === 0) return undefined
         const what = renewals.length > 0 ? 'the client renews the new session at once' : 'nobody is signed in'
         return { what, page, renewals }
       }
@@ -236,12 +235,12 @@ export const brokenCookies: CheckDefinition[] = [
       await context.platform.endAccessTokens(await context.person())
       const first = await visitPage(context, browser)
       const renewal = renewalIn(context, first)
-      if (renewal.response.status !== 200 || !first.steps.some(isCall))
+      if (renewal.response.status !== 200 || !first.steps.some(isAcceptedCall))
         throw new ReportedElsewhere('the visit with the renewal does not work')
       const next = await visitPage(context, browser)
       const renewals = next.steps.filter(isRenewal)
       expect(
-        next.steps.some(isCall) && renewals.length === 0,
+        next.steps.some(isAcceptedCall) && renewals.length === 0,
         `The login returned an access token of ${size} KB, and the renewal returned one of the usual size. On the page after the renewal, ${renewals.length > 0 ? 'the client renews again' : 'the visitor is not signed in'}.`,
         first.page,
         next.page,

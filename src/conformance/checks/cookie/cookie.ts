@@ -1,14 +1,13 @@
 // Tests the attributes, values, sizes and number of the session cookies.
-
 import { bitsOf } from '../../../sandbox/lab/record/entropy.ts'
 import { noRedirects, type Page } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable, passNotApplicable, passUndecided, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect, fail, setCookiesOf } from '../../findings.ts'
+import { isAcceptedCall, isRenewal } from '../../platform-calls.ts'
 import { whyKept } from '../../steps/caching.ts'
 import { beginLogin, cookieHeader, followCallback, requireSignedIn } from '../../steps/callback.ts'
 import { openCreateForm } from '../../steps/create-form.ts'
-import { isCall } from '../../steps/renewals.ts'
 import { expiredSession, openSession, renewalIn, sessionOf, signsInAlone, visitPage } from '../../steps/sessions.ts'
 import {
   cookiesOf,
@@ -20,7 +19,7 @@ import {
 } from '../../steps/set-cookies.ts'
 import { lastAnswer, startsOfStrangers } from '../../steps/starts.ts'
 import { findGuess } from '../../steps/state-guesses.ts'
-import { isRenewal, tokensOf } from '../../tokens.ts'
+import { tokensOf } from '../../tokens.ts'
 import { brokenCookies } from './broken-cookies.ts'
 import { foreignCookies } from './foreign-cookies.ts'
 
@@ -530,7 +529,7 @@ export const cookie: CheckDefinition[] = [
         full.cookies.set(context.url('/'), `neighbour-${name}=${'n'.repeat(4000)}; Path=/`)
       const { page, steps } = await visitPage(context, full)
       const isRefused = page.stoppedAt === undefined && [400, 413, 431].includes(page.status)
-      const isSignedIn = steps.some(isCall)
+      const isSignedIn = steps.some(isAcceptedCall)
       expect(
         isRefused || isSignedIn,
         `The request for the page was answered with ${describePage(page)}, and nobody is signed in.`,

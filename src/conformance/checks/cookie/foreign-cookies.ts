@@ -3,12 +3,12 @@
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import { type CheckContext, readStart } from '../../context.ts'
 import { describePage, expect, fail, setCookiesOf, statusOf } from '../../findings.ts'
+import { isCallWithToken, isRenewal } from '../../platform-calls.ts'
 import { beginLogin, cookieHeader, followCallback, navigationHeaders, typedAddress } from '../../steps/callback.ts'
 import { withOtherCharacter } from '../../steps/changed-values.ts'
 import { findCancelUrl } from '../../steps/declined-login.ts'
 import { ownCookies, plant, routeIn, sessionOf, visitPage } from '../../steps/sessions.ts'
 import { cookiesOf, readSetCookie } from '../../steps/set-cookies.ts'
-import { isCallWithToken, isRenewal } from '../../tokens.ts'
 
 /**
  * Cookie headers that an attacker or a proxy can send. `isFromBrowsers` is false for a header that no browser sends.

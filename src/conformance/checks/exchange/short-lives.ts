@@ -3,8 +3,9 @@ import type { Page } from '../../browser/browser.ts'
 import type { CheckDefinition } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect, fail } from '../../findings.ts'
+import { isAcceptedCall, isRenewal } from '../../platform-calls.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
-import { expectNoRenewal, isCall } from '../../steps/renewals.ts'
+import { expectNoRenewal } from '../../steps/renewals.ts'
 import {
   asksToSignIn,
   expiredSession,
@@ -15,7 +16,6 @@ import {
 } from '../../steps/sessions.ts'
 import { cookiesOf } from '../../steps/set-cookies.ts'
 import { orderTokenResponse } from '../../steps/token-responses.ts'
-import { isRenewal } from '../../tokens.ts'
 
 const rule = {
   rule: 'short-lifetime',
@@ -62,7 +62,7 @@ export const shortLives: CheckDefinition[] = [
       if (landed.status >= 400 || asksToSignIn(context, landed)) return
       await context.pause(1200)
       const first = await visitPage(context, browser)
-      if (!first.steps.some(isCall)) {
+      if (!first.steps.some(isAcceptedCall)) {
         // Ends the check if the client never renews a session.
         renewalIn(context, await visitPage(context, (await expiredSession(context)).browser))
         const got = first.page.stoppedAt ? 'a redirect to the portal' : describePage(first.page)

@@ -1,19 +1,18 @@
 // Tests which token responses the client accepts and refuses: responses with unusual tokens, states and lifetimes.
-
 import { randomBytes } from 'node:crypto'
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import type { Browser, Page } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable, ReportedElsewhere, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect, expectSignedIn, expectWithFix, fail } from '../../findings.ts'
+import { isAcceptedCall, isRenewal } from '../../platform-calls.ts'
 import type { RuleId } from '../../rules/rules.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
 import { isBareFailure } from '../../steps/page-content.ts'
-import { isCall } from '../../steps/renewals.ts'
 import { asksToSignIn, requireFaultyExchange, visitPage } from '../../steps/sessions.ts'
 import { cookiesOf, wrongAgeOf } from '../../steps/set-cookies.ts'
 import { orderTokenResponse } from '../../steps/token-responses.ts'
-import { fieldsOf, isRenewal } from '../../tokens.ts'
+import { fieldsOf } from '../../tokens.ts'
 
 const unusable: { fault: string; title: string; rule: RuleId; why: string }[] = [
   ...[
@@ -404,7 +403,7 @@ export const tokenAnswers: CheckDefinition[] = [
       if (!isSignedIn && !context.arrived('api', 'refresh').some(({ response }) => response.status < 400)) return
       await context.pause(1200)
       const { steps } = await visitPage(context, browser)
-      const isStillIn = steps.some(isCall)
+      const isStillIn = steps.some(isAcceptedCall)
       const renewals = context.arrived('refresh')
       expect(
         isStillIn && renewals.length === 0,

@@ -4,6 +4,7 @@ import type { Browser, Page } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect, setCookiesOf, waitedMs } from '../../findings.ts'
+import { isRenewal } from '../../platform-calls.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
 import { expectOwnHeaders, foreignHeaders, foreignHeadersRule } from '../../steps/foreign-headers.ts'
 import { expectAnswer } from '../../steps/list-page.ts'
@@ -13,7 +14,6 @@ import { runsScript } from '../../steps/page-content.ts'
 import { requestAtTrap } from '../../steps/redirect-trap.ts'
 import { visitPage } from '../../steps/sessions.ts'
 import { readSetCookie } from '../../steps/set-cookies.ts'
-import { isRenewal } from '../../tokens.ts'
 
 const needs: CheckDefinition['needs'] = ['page']
 

@@ -6,11 +6,11 @@ import { type CheckDefinition, ReportedElsewhere, Undecided } from '../../check.
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect, expectServed, expectWithFix, fail } from '../../findings.ts'
 import type { Person } from '../../platform.ts'
+import { isRenewal } from '../../platform-calls.ts'
 import { makeApplication } from '../../steps/applications.ts'
 import { followCallback } from '../../steps/callback.ts'
 import { created, isCreation, openFormIn } from '../../steps/create-form.ts'
 import { visitPage } from '../../steps/sessions.ts'
-import { isRenewal } from '../../tokens.ts'
 
 const forms: [id: string, what: string][] = [
   ['plain', 'a random string'],

@@ -6,6 +6,7 @@ import { type Check, type CheckDefinition, NotApplicable, ReportedElsewhere, Und
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect, expectServed } from '../../findings.ts'
 import type { Person } from '../../platform.ts'
+import { isCallWithToken } from '../../platform-calls.ts'
 import {
   changesSince,
   filledFields,
@@ -24,7 +25,6 @@ import {
 import { redirectUri } from '../../steps/applications.ts'
 import { findCreateForm, forge, replaceId, textFieldsOf, withoutHidden } from '../../steps/create-form.ts'
 import { runsScript } from '../../steps/page-content.ts'
-import { isCallWithToken } from '../../tokens.ts'
 
 const needs: Check['needs'] = ['page']
 

@@ -15,8 +15,9 @@ import {
   Undecided,
 } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
-import { describePage, expect, expectWithFix, fail, isPlatformCall } from '../../findings.ts'
+import { describePage, expect, expectWithFix, fail } from '../../findings.ts'
 import type { Person } from '../../platform.ts'
+import { isAwaitedCall, isRenewal } from '../../platform-calls.ts'
 import {
   changeName,
   nameField,
@@ -43,7 +44,7 @@ import {
 } from '../../steps/create-form.ts'
 import { openForms, reopen } from '../../steps/every-form.ts'
 import { shownIn } from '../../steps/list-page.ts'
-import { isRenewal, jsonOf } from '../../tokens.ts'
+import { jsonOf } from '../../tokens.ts'
 
 const needs: Check['needs'] = ['create', 'page']
 
@@ -489,7 +490,7 @@ export const formHandling: CheckDefinition[] = [
       const judge = async (what: string, usual: number, send: () => Promise<Page>) => {
         await context.platform.settle()
         const { result: page, steps } = await context.during(send)
-        const calls = steps.filter(isPlatformCall)
+        const calls = steps.filter(isAwaitedCall)
         // After a 401, the client may renew the session and send the refused call once more.
         const most = usual + (calls.some(isRenewal) ? 1 : 0)
         judged++

@@ -1,14 +1,13 @@
 // Checks HEAD requests for public pages and for pages of visitors.
-
 import type { HttpExchange } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { bodyOf, expect, fail, headerOf, setCookiesOf, statusOf } from '../../findings.ts'
+import { isRenewal } from '../../platform-calls.ts'
 import { openPagesAbout, openWithApplication } from '../../steps/application-pages.ts'
 import { cookieHeader, typedAddress } from '../../steps/callback.ts'
 import { sessionCookieNames } from '../../steps/ended-sessions.ts'
 import { readSetCookie } from '../../steps/set-cookies.ts'
-import { isRenewal } from '../../tokens.ts'
 
 const rule = 'head-as-get'
 

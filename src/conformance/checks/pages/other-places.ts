@@ -4,6 +4,7 @@ import type { Page } from '../../browser/browser.ts'
 import { type Check, type CheckDefinition, NotApplicable, passNotApplicable } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect, headerOf, statusOf } from '../../findings.ts'
+import { isCallWithToken } from '../../platform-calls.ts'
 import { withQuery } from '../../steps/addresses.ts'
 import {
   changesSince,
@@ -18,7 +19,6 @@ import {
 import { cookieHeader, typedAddress } from '../../steps/callback.ts'
 import { findCreateForm, openCreateForm, openFormIn } from '../../steps/create-form.ts'
 import { requestText } from '../../steps/raw.ts'
-import { isCallWithToken } from '../../tokens.ts'
 
 const needs: Check['needs'] = ['page']
 

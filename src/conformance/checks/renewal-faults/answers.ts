@@ -2,8 +2,9 @@
 // to read the answer to a renewal and the answer to an exchange.
 import { type CheckDefinition, Undecided } from '../../check.ts'
 import { describePage, expect, expectServed } from '../../findings.ts'
+import { isAcceptedCall } from '../../platform-calls.ts'
 import { expectOwnHeaders, foreignHeaders, foreignHeadersRule } from '../../steps/foreign-headers.ts'
-import { isCall, renewUnder } from '../../steps/renewals.ts'
+import { renewUnder } from '../../steps/renewals.ts'
 import { visitPage } from '../../steps/sessions.ts'
 
 const needs: CheckDefinition['needs'] = ['page']
@@ -67,10 +68,15 @@ export const answers: CheckDefinition[] = [
         if (renewal.response.status !== 200 || !renewal.fault)
           throw new Undecided('The portal did not send the ordered answer to the renewal.')
         expectServed(page, `The request for the page was answered with ${describePage(page)}.`)
-        expect(steps.some(isCall), `The visit with the renewal ended with ${describePage(page)}.`, page, ...steps)
+        expect(
+          steps.some(isAcceptedCall),
+          `The visit with the renewal ended with ${describePage(page)}.`,
+          page,
+          ...steps,
+        )
         const next = await visitPage(context, browser)
         expect(
-          next.steps.some(isCall),
+          next.steps.some(isAcceptedCall),
           `On the next page, the visitor is not signed in. The visit ended with ${describePage(next.page)}.`,
           next.page,
           ...next.steps,
@@ -99,7 +105,7 @@ export const answers: CheckDefinition[] = [
     longestMs: 90_000,
     async run(context) {
       const { page, steps } = await renewUnder(context, 'refresh-large', {}, 1)
-      expect(!steps.some(isCall), 'An answer of 32 MiB renewed the session.', page, ...steps.slice(-2))
+      expect(!steps.some(isAcceptedCall), 'An answer of 32 MiB renewed the session.', page, ...steps.slice(-2))
     },
   },
 ]

@@ -3,15 +3,16 @@ import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import { type CheckDefinition, NotApplicable, ReportedElsewhere, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect, fail, setCookiesOf } from '../../findings.ts'
+import { isAcceptedCall, isRenewal } from '../../platform-calls.ts'
 import { cookieHeader, typedAddress } from '../../steps/callback.ts'
 import { failurePages } from '../../steps/failure-pages.ts'
 import { runsScript } from '../../steps/page-content.ts'
 import { redirectAway, requestAtTrap } from '../../steps/redirect-trap.ts'
-import { expectBack, isCall, type Renewing, renewNow, renewUnder } from '../../steps/renewals.ts'
+import { expectBack, type Renewing, renewNow, renewUnder } from '../../steps/renewals.ts'
 import { asksToSignIn, expiredSession, isSession, renewalIn, visitPage } from '../../steps/sessions.ts'
 import { cookiesOf, readableTextsIn, readSetCookie, wrongAgeOf } from '../../steps/set-cookies.ts'
 import { expectUnprinted } from '../../steps/unprinted.ts'
-import { fieldsOf, isRenewal, tokensIssuedIn, tokensOf } from '../../tokens.ts'
+import { fieldsOf, tokensIssuedIn, tokensOf } from '../../tokens.ts'
 import { answers } from './answers.ts'
 
 const needs: CheckDefinition['needs'] = ['page']
@@ -318,7 +319,7 @@ const sizes: CheckDefinition[] = [
       fix: 'Do not ask for compression, or count the decompressed bytes and stop at a limit.',
     },
     ['refresh-gzip-bomb', {}, 1],
-    ({ steps }) => expect(!steps.some(isCall), 'An answer of 32 MiB renewed the session.', ...steps.slice(-2)),
+    ({ steps }) => expect(!steps.some(isAcceptedCall), 'An answer of 32 MiB renewed the session.', ...steps.slice(-2)),
   ),
   ...[5, 9].map(size =>
     under(
@@ -341,7 +342,7 @@ const sizes: CheckDefinition[] = [
         const next = await visitPage(context, browser)
         const isAgain = next.steps.some(isRenewal)
         expect(
-          next.steps.some(isCall) && !isAgain,
+          next.steps.some(isAcceptedCall) && !isAgain,
           'On the next page, the visitor is not signed in with the new token.',
           next.page,
           ...next.steps,
@@ -453,7 +454,7 @@ const unusables: CheckDefinition[] = unusable.map(([fault, what, rule]) => ({
     for (;;) {
       const { page, steps } = await visitPage(context, browser)
       const isOffered = page.stoppedAt !== undefined || (page.status < 500 && asksToSignIn(context, page))
-      if (steps.some(isCall) || isOffered) return
+      if (steps.some(isAcceptedCall) || isOffered) return
       if (performance.now() > end)
         fail(
           `Although the portal works again, the visitor is not signed in, and the client does not offer to sign in. The visit ends with ${describePage(page)}.`,

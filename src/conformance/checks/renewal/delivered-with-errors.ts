@@ -3,6 +3,7 @@
 import { noRedirects } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable, ReportedElsewhere } from '../../check.ts'
 import { describePage } from '../../findings.ts'
+import { isRenewal } from '../../platform-calls.ts'
 import {
   changeName,
   nameField,
@@ -15,7 +16,6 @@ import { beginLogin, followCallback } from '../../steps/callback.ts'
 import { type OpenForm, openFormIn } from '../../steps/create-form.ts'
 import { forgetRenewal, grantedIn } from '../../steps/renewals.ts'
 import { expiredSession } from '../../steps/sessions.ts'
-import { isRenewal } from '../../tokens.ts'
 import { expectNewToken, expectStored, renewAtEach, renewedThenRefused } from './new-tokens.ts'
 
 const needs: CheckDefinition['needs'] = ['page']

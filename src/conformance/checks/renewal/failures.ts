@@ -3,13 +3,14 @@
 import { type CheckDefinition, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect } from '../../findings.ts'
+import { isRenewal } from '../../platform-calls.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
 import { oddPausePage } from '../../steps/failure-pages.ts'
 import { oddPortalAnswers } from '../../steps/odd-answers.ts'
 import { isBareFailure } from '../../steps/page-content.ts'
 import { expectBack, renewNow, renewUnder } from '../../steps/renewals.ts'
 import { asksToSignIn, endToken, expiredSession, renewalIn, shortLifeOrder, visitPage } from '../../steps/sessions.ts'
-import { isRenewal, tokensOf, tokensSentIn } from '../../tokens.ts'
+import { tokensOf, tokensSentIn } from '../../tokens.ts'
 
 const needs: CheckDefinition['needs'] = ['page']
 

@@ -2,12 +2,12 @@
 import { type CheckDefinition, NotApplicable } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect, fail, failWithFix, waitedMs } from '../../findings.ts'
+import { isRenewal } from '../../platform-calls.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
 import { isCreation, openCreateForm, openFormIn, submitCreate } from '../../steps/create-form.ts'
 import { isBareFailure } from '../../steps/page-content.ts'
 import { expectBack } from '../../steps/renewals.ts'
 import { asksToSignIn, endToken, renewalIn, shortLifeOrder, visitPage } from '../../steps/sessions.ts'
-import { isRenewal } from '../../tokens.ts'
 
 /**
  * Opens the form for a new application, makes the API refuse the access token, orders the fault for the renewal, and

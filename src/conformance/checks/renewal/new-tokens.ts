@@ -5,10 +5,11 @@ import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect, expectWithFix, fail, setCookiesOf } from '../../findings.ts'
 import type { Person } from '../../platform.ts'
+import { isAcceptedCall, isCallWithToken, isRenewal } from '../../platform-calls.ts'
 import { openPagesAbout, openWithApplication } from '../../steps/application-pages.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
 import { openCreateForm, openFormIn } from '../../steps/create-form.ts'
-import { expectNoRenewal, forgetRenewal, grantedIn, isCall } from '../../steps/renewals.ts'
+import { expectNoRenewal, forgetRenewal, grantedIn } from '../../steps/renewals.ts'
 import {
   endToken,
   expiredSession,
@@ -20,7 +21,7 @@ import {
   visitPage,
 } from '../../steps/sessions.ts'
 import { cookiesOf, readSetCookie } from '../../steps/set-cookies.ts'
-import { fieldsOf, isCallWithToken, isRenewal, tokensOf } from '../../tokens.ts'
+import { fieldsOf, tokensOf } from '../../tokens.ts'
 
 const needs: CheckDefinition['needs'] = ['page']
 
@@ -64,7 +65,7 @@ export const newTokens: CheckDefinition[] = [
       await forgetRenewal(context)
       const { steps } = await visitPage(context, browser)
       expectNoRenewal(context, steps)
-      expect(steps.some(isCall), 'On the next page, the visitor is not signed in.', ...steps)
+      expect(steps.some(isAcceptedCall), 'On the next page, the visitor is not signed in.', ...steps)
     },
   },
   {
@@ -97,7 +98,7 @@ export const newTokens: CheckDefinition[] = [
       const isOld = steps.some(({ kind, response }) => kind === 'api' && response.status === 401)
       expect(!isOld && renewals.length === 0, 'The next page uses the old tokens again.', page, ...steps)
       expect(
-        steps.some(isCall),
+        steps.some(isAcceptedCall),
         `On the next page, the visitor is not signed in. The client answered with ${describePage(page)}.`,
         page,
         ...steps,
@@ -224,7 +225,7 @@ export const newTokens: CheckDefinition[] = [
       await context.order('refresh-refresh-token-missing')
       const { page, steps } = await visitPage(context, browser)
       renewalIn(context, { page, steps })
-      expect(steps.some(isCall), `The visit with the renewal ended with ${describePage(page)}.`, page, ...steps)
+      expect(steps.some(isAcceptedCall), `The visit with the renewal ended with ${describePage(page)}.`, page, ...steps)
       expect(await context.isSignedIn(browser), 'On the next page, the visitor is not signed in.')
       const plain = await expiredSession(context)
       await visitPage(context, plain.browser)
@@ -400,7 +401,7 @@ export async function expectStored(context: CheckContext, browser: Browser, ...r
   const { page, steps } = await visitPage(context, browser)
   expectNoRenewal(context, steps, ...renewed)
   expect(
-    steps.some(isCall),
+    steps.some(isAcceptedCall),
     `On the next page, the visitor is not signed in. The client answered with ${describePage(page)}.`,
     ...renewed,
     page,
@@ -427,7 +428,7 @@ export async function expectNewToken(context: CheckContext, browser: Browser, re
   expect(!calls.some(isOld), 'The next page calls the API with the token from before the renewal.', page, ...steps)
   expect(renewals.length === 0, 'The next page renews again.', ...renewals)
   expect(
-    calls.some(isCall),
+    calls.some(isAcceptedCall),
     `On the next page, the visitor is not signed in. The client answered with ${describePage(page)}.`,
     page,
     ...steps,

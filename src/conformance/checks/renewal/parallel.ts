@@ -3,10 +3,10 @@ import type { Browser } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect } from '../../findings.ts'
+import { isAcceptedCall, isRenewal } from '../../platform-calls.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
-import { isCall } from '../../steps/renewals.ts'
 import { expiredSession, newTabs, renewalIn, visitAtOnce, visitPage } from '../../steps/sessions.ts'
-import { isRenewal, tokensSentIn } from '../../tokens.ts'
+import { tokensSentIn } from '../../tokens.ts'
 
 const needs: CheckDefinition['needs'] = ['page']
 
@@ -134,20 +134,20 @@ export const parallel: CheckDefinition[] = [
         const tokens: Set<unknown>[] = []
         for (const browser of browsers) {
           const { steps } = await visitPage(context, browser)
-          tokens.push(new Set(steps.filter(isCall).flatMap(tokensSentIn)))
+          tokens.push(new Set(steps.filter(isAcceptedCall).flatMap(tokensSentIn)))
         }
         return tokens
       }
       const isShared = ([first, second]: Set<unknown>[]) => [...first!].some(token => second!.has(token))
       const before = await context.during(readTokens)
       if (isShared(before.result)) throw new NotApplicable('all sessions of a person use the same tokens')
-      const usual = before.steps.filter(isCall).length
+      const usual = before.steps.filter(isAcceptedCall).length
       await context.platform.endAccessTokens(await context.person())
       const { pages, steps } = await visitAtOnce(context, browsers)
       renewalIn(context, { page: pages.find(({ status }) => status === 0) ?? pages[0]!, steps })
       const renewals = steps.filter(isRenewal)
       // Perhaps the client uses the tokens of the other session only for this one page.
-      const calls = steps.filter(isCall)
+      const calls = steps.filter(isAcceptedCall)
       const used = new Set(calls.flatMap(tokensSentIn))
       const areServed = pages.every(({ status, stoppedAt }) => status === 200 && stoppedAt === undefined)
       expect(

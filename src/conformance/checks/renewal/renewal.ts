@@ -4,13 +4,14 @@ import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import type { Page } from '../../browser/browser.ts'
 import { type CheckDefinition, ReportedElsewhere, Undecided } from '../../check.ts'
 import { describePage, expect, expectServed, expectWithFix } from '../../findings.ts'
+import { isAcceptedCall, isRenewal } from '../../platform-calls.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
 import { openFormIn } from '../../steps/create-form.ts'
-import { grantedIn, isCall } from '../../steps/renewals.ts'
+import { grantedIn } from '../../steps/renewals.ts'
 import { expiredSession, renewalIn, visitPage } from '../../steps/sessions.ts'
 import { cookiesOf } from '../../steps/set-cookies.ts'
 import { signOut } from '../../steps/sign-out.ts'
-import { isRenewal, tokensOf } from '../../tokens.ts'
+import { tokensOf } from '../../tokens.ts'
 import { deliveredWithErrors } from './delivered-with-errors.ts'
 import { failures } from './failures.ts'
 import { forForms } from './for-forms.ts'
@@ -38,7 +39,7 @@ export const renewal: CheckDefinition[] = [
         hasEnded
           ? 'Give the cookie that contains the refresh token a longer Max-Age than expires_in, such as 14 days.'
           : adviceForRenewal(page, steps),
-        steps.some(isCall),
+        steps.some(isAcceptedCall),
         `${hasEnded ? 'All session cookies, including the cookie with the refresh token, expire together with the access token. ' : ''}The visit ended with ${page.stoppedAt ? 'a redirect to the portal' : describePage(page)}.`,
         page,
         ...steps,
@@ -57,7 +58,7 @@ export const renewal: CheckDefinition[] = [
       const { page, steps } = await visitPage(context, browser)
       grantedIn(renewalIn(context, { page, steps }))
       expect(
-        steps.some(isCall),
+        steps.some(isAcceptedCall),
         `The portal answered with new tokens, but the client answered the visitor with ${describePage(page)}.`,
         page,
         ...steps,
@@ -76,7 +77,7 @@ export const renewal: CheckDefinition[] = [
       await context.order('refresh-state-missing')
       const { page, steps } = await visitPage(context, browser)
       renewalIn(context, { page, steps })
-      expect(steps.some(isCall), `The visit ended with ${describePage(page)}.`, page, ...steps)
+      expect(steps.some(isAcceptedCall), `The visit ended with ${describePage(page)}.`, page, ...steps)
     },
   },
   {
@@ -218,7 +219,7 @@ export const renewal: CheckDefinition[] = [
       )
       const renewals = steps.filter(isRenewal)
       expect(renewals.length === 0, 'The client renewed a valid access token.', page, ...renewals)
-      if (!steps.some(isCall)) throw new ReportedElsewhere('the link does not open the page')
+      if (!steps.some(isAcceptedCall)) throw new ReportedElsewhere('the link does not open the page')
       // Ends the check if the client never renews a session.
       renewalIn(context, await visitPage(context, (await expiredSession(context)).browser))
     },

@@ -3,10 +3,11 @@ import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import { type CheckDefinition, NotApplicable } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect, fail } from '../../findings.ts'
+import { isAcceptedCall, isRenewal } from '../../platform-calls.ts'
 import { openCreateForm } from '../../steps/create-form.ts'
-import { forgetRenewal, isCall } from '../../steps/renewals.ts'
+import { forgetRenewal } from '../../steps/renewals.ts'
 import { expiredSession, renewalIn, signInWithOddRefreshToken, visitPage } from '../../steps/sessions.ts'
-import { fieldsOf, isRenewal, tokensOf } from '../../tokens.ts'
+import { fieldsOf, tokensOf } from '../../tokens.ts'
 
 const needs: CheckDefinition['needs'] = ['page']
 
@@ -169,7 +170,7 @@ export const request: CheckDefinition[] = [
       const renewal = renewalIn(context, visit)
       expectForm(context, renewal)
       expect(
-        visit.steps.some(isCall),
+        visit.steps.some(isAcceptedCall),
         `After the second renewal, the visit ended with ${describePage(visit.page)}.`,
         visit.page,
       )

@@ -3,12 +3,13 @@ import type { Browser, Page } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import { type CheckContext, readStart } from '../../context.ts'
 import { describePage, expect } from '../../findings.ts'
+import { isRenewal } from '../../platform-calls.ts'
 import { followCallback } from '../../steps/callback.ts'
 import { endIfScripted, isErrorPage } from '../../steps/page-content.ts'
 import { renewUnder } from '../../steps/renewals.ts'
 import { offersLogin, visitPage } from '../../steps/sessions.ts'
 import { offersSignOut } from '../../steps/sign-out.ts'
-import { isRenewal, tokensOf } from '../../tokens.ts'
+import { tokensOf } from '../../tokens.ts'
 
 const needs: CheckDefinition['needs'] = ['page']
 

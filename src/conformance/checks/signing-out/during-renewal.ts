@@ -5,7 +5,7 @@ import type { Browser, Page } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { expect, fail } from '../../findings.ts'
-import { isCall } from '../../steps/renewals.ts'
+import { isAcceptedCall } from '../../platform-calls.ts'
 import { renewalIn, visitPage } from '../../steps/sessions.ts'
 import { type OpenSignOut, openExpired, openSignOut, requireSessionAtServer } from '../../steps/sign-out.ts'
 import { tokensOf } from '../../tokens.ts'
@@ -149,6 +149,6 @@ export const duringRenewal: CheckDefinition[] = [
 async function expectSignedOut(context: CheckContext, { browser, late }: SignedOut): Promise<void> {
   const { page, steps } = await visitPage(context, browser)
   // A call of the late page may still be running.
-  const calls = steps.filter(step => isCall(step) && step.at.getTime() >= page.trail[0]!.startedAt)
+  const calls = steps.filter(step => isAcceptedCall(step) && step.at.getTime() >= page.trail[0]!.startedAt)
   expect(calls.length === 0, 'After the late answer, the visitor is signed in on the next page.', late, page, ...calls)
 }

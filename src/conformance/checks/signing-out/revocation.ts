@@ -4,6 +4,7 @@ import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import { type CheckDefinition, NotApplicable, ReportedElsewhere, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect, expectWithFix, fail, statusOf, waitedMs } from '../../findings.ts'
+import { isCallWithToken, isRenewal } from '../../platform-calls.ts'
 import { ownForm, sendForm } from '../../steps/application-pages.ts'
 import { expectOwnHeaders, foreignHeaders, foreignHeadersRule } from '../../steps/foreign-headers.ts'
 import { expectCallEnds } from '../../steps/hanging-calls.ts'
@@ -18,7 +19,7 @@ import {
 } from '../../steps/revocations.ts'
 import { signInWithOddRefreshToken, visitPage } from '../../steps/sessions.ts'
 import { hasSignedOut, signOut, signOutFormOf } from '../../steps/sign-out.ts'
-import { fieldsOf, isCallWithToken, isRenewal, tokensOf } from '../../tokens.ts'
+import { fieldsOf, tokensOf } from '../../tokens.ts'
 
 const needs: CheckDefinition['needs'] = ['logout', 'page']
 

@@ -5,17 +5,8 @@ import type { Browser, Page } from '../../browser/browser.ts'
 import type { Form } from '../../browser/form.ts'
 import { type CheckDefinition, NotApplicable, passUndecided, ReportedElsewhere, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
-import {
-  bodyOf,
-  describePage,
-  expect,
-  expectWithFix,
-  fail,
-  headerOf,
-  isCallFor,
-  setCookiesOf,
-  waitedMs,
-} from '../../findings.ts'
+import { bodyOf, describePage, expect, expectWithFix, fail, headerOf, setCookiesOf, waitedMs } from '../../findings.ts'
+import { isCallOfUser, isCallWithToken, isRenewal } from '../../platform-calls.ts'
 import { withQuery } from '../../steps/addresses.ts'
 import { openPagesAbout, openWithApplication, scriptOfOtherPort, sendForm } from '../../steps/application-pages.ts'
 import { beginLogin, cookieHeader, followCallback, typedAddress } from '../../steps/callback.ts'
@@ -34,7 +25,7 @@ import {
   requireSessionAtServer,
   signOut,
 } from '../../steps/sign-out.ts'
-import { fieldsOf, isCallWithToken, isRenewal, tokensOf } from '../../tokens.ts'
+import { fieldsOf, tokensOf } from '../../tokens.ts'
 import { afterExpiry } from './after-expiry.ts'
 import { duringRenewal } from './during-renewal.ts'
 import { revocation } from './revocation.ts'
@@ -533,7 +524,7 @@ export const signingOut: CheckDefinition[] = [
       const { page, steps } = await visitPage(context, browser)
       expectWithFix(
         'Delete every session cookie when the visitor signs out.',
-        !steps.some(step => isCallFor(step, person.id)),
+        !steps.some(step => isCallOfUser(step, person.id)),
         "The page makes a call with the visitor's token.",
         page,
       )

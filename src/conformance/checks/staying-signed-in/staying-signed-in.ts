@@ -2,11 +2,11 @@
 // continue, and in other cases it must end.
 import { type CheckDefinition, Undecided } from '../../check.ts'
 import { describePage, expect, waitedMs } from '../../findings.ts'
+import { isRenewal } from '../../platform-calls.ts'
 import { leadsTo } from '../../steps/addresses.ts'
 import { followCallback } from '../../steps/callback.ts'
 import { expectCallEnds } from '../../steps/hanging-calls.ts'
 import { asksToSignIn, expiredSession, ownCookies, renewalIn, visitAtOnce, visitPage } from '../../steps/sessions.ts'
-import { isRenewal } from '../../tokens.ts'
 
 const needs: CheckDefinition['needs'] = ['page']
 

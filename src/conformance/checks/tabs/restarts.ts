@@ -4,9 +4,9 @@ import { type CheckDefinition, NotApplicable, ReportedElsewhere, Undecided } fro
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect, fail, failWithFix } from '../../findings.ts'
 import { otherLoopback } from '../../other-site.ts'
+import { isAcceptedCall } from '../../platform-calls.ts'
 import { beginLogin, followCallback, requireExchange } from '../../steps/callback.ts'
 import { created, openCreateForm, openFormIn, submitCreate } from '../../steps/create-form.ts'
-import { isCall } from '../../steps/renewals.ts'
 import { withOtherSettings } from '../../steps/restarts.ts'
 import { visitPage } from '../../steps/sessions.ts'
 import { fieldsOf } from '../../tokens.ts'
@@ -45,10 +45,10 @@ export const restarts: CheckDefinition[] = [
       // The client may keep the refresh token separately.
       await context.platform.endAccessTokens(person)
       const { page, steps } = await visitPage(context, browser)
-      if (steps.some(isCall)) return
+      if (steps.some(isAcceptedCall)) return
       const plain = await context.signedIn()
       await context.platform.endAccessTokens(person)
-      if (!(await visitPage(context, plain.browser)).steps.some(isCall)) return
+      if (!(await visitPage(context, plain.browser)).steps.some(isAcceptedCall)) return
       failWithFix(
         'Keep the refresh token in a sealed cookie with a key from the settings, or in a separate store.',
         `After a restart, the client does not renew a session from before the restart, and answers with ${page.stoppedAt ? 'a redirect to the portal' : describePage(page)}. It renews a session from after the restart.`,

@@ -6,6 +6,7 @@ import { type CheckDefinition, NotApplicable, ReportedElsewhere } from '../../ch
 import { type CheckContext, type Start, startIn } from '../../context.ts'
 import { describePage, expect, expectServed, expectSignedIn, fail, setCookiesOf, statusOf } from '../../findings.ts'
 import type { Person } from '../../platform.ts'
+import { isAcceptedCall, isRenewal } from '../../platform-calls.ts'
 import { withQuery } from '../../steps/addresses.ts'
 import { openPagesAbout, openWithApplication, ownForm, sendForm } from '../../steps/application-pages.ts'
 import { makeApplication } from '../../steps/applications.ts'
@@ -13,7 +14,7 @@ import { beginLogin, errorCallback, followCallback, requireSignedIn } from '../.
 import { created, formAtReplica, openCreateForm, secretOf, submitCreate } from '../../steps/create-form.ts'
 import { declinedCallback, findCancelUrl, requireCancelUrl } from '../../steps/declined-login.ts'
 import { endIfScripted } from '../../steps/page-content.ts'
-import { grantedIn, isCall } from '../../steps/renewals.ts'
+import { grantedIn } from '../../steps/renewals.ts'
 import {
   endToken,
   expiredSession,
@@ -23,7 +24,6 @@ import {
   visitPage,
 } from '../../steps/sessions.ts'
 import { signOut } from '../../steps/sign-out.ts'
-import { isRenewal } from '../../tokens.ts'
 import { formsAtOnce } from './forms-at-once.ts'
 import { restarts } from './restarts.ts'
 
@@ -349,10 +349,10 @@ export const tabs: CheckDefinition[] = [
       const { browser, person, other, callback } = await beginSecondLogin(context)
       await context.order('exchange-expires-in', shortLifeOrder)
       const { steps: first } = await context.during(() => followCallback(context, browser, callback))
-      const isOther = first.some(step => isCall(step) && step.about.userId === other.id)
+      const isOther = first.some(step => isAcceptedCall(step) && step.about.userId === other.id)
       await endToken(context, other)
       const { page, steps } = await visitPage(context, browser)
-      const isPerson = steps.some(step => isCall(step) && step.about.userId === person.id)
+      const isPerson = steps.some(step => isAcceptedCall(step) && step.about.userId === person.id)
       const said = 'After the access token of the second visitor has expired, the first visitor is signed in again.'
       // A client that uses the valid session of the first visitor makes no renewal.
       expect(!(isOther && isPerson), said, page, ...steps)
@@ -377,7 +377,7 @@ export const tabs: CheckDefinition[] = [
       await endToken(context, other)
       const visit = await visitPage(context, browser.newTab())
       const renewal = renewalIn(context, visit)
-      const call = visit.steps.find(step => isCall(step) && step.about.userId === person.id)
+      const call = visit.steps.find(step => isAcceptedCall(step) && step.about.userId === person.id)
       expect(
         !call,
         'After the access token of the second visitor has expired, the first visitor is signed in again.',
@@ -857,11 +857,11 @@ export const tabs: CheckDefinition[] = [
       const { result: shown, steps } = await context.during(() =>
         context.visitUntilPortal(browser, context.url(page, replica)),
       )
-      if (steps.some(isCall)) return
+      if (steps.some(isAcceptedCall)) return
       const plain = await expiredSession(context)
       const visit = await visitPage(context, plain.browser)
       renewalIn(context, visit)
-      if (!visit.steps.some(isCall)) throw new ReportedElsewhere('the renewal does not work')
+      if (!visit.steps.some(isAcceptedCall)) throw new ReportedElsewhere('the renewal does not work')
       fail(
         `After the access token had expired, the first instance renewed the session. The other instance answered with ${shown.stoppedAt ? 'a redirect to the portal' : describePage(shown)}.`,
         shown,

@@ -1,14 +1,15 @@
 // Checks whether sessions and tokens end on time, and how many calls and how much memory the client needs.
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
-import { describePage, expect, fail, isPlatformCall, statusOf } from '../../findings.ts'
+import { describePage, expect, fail, statusOf } from '../../findings.ts'
+import { isAwaitedCall, isCallWithToken } from '../../platform-calls.ts'
 import { filledFields, openPagesAbout, openWithApplication, ownForm } from '../../steps/application-pages.ts'
 import { makeApplication, makeGroup } from '../../steps/applications.ts'
 import { beginLogin, cookieHeader, followCallback, typedAddress } from '../../steps/callback.ts'
 import { openCreateForm, openFormIn, submitCreate } from '../../steps/create-form.ts'
 import { endIfScripted } from '../../steps/page-content.ts'
 import { asksToSignIn, expiredSession, requireFaultyExchange, visitPage } from '../../steps/sessions.ts'
-import { isCallWithToken, tokensOf, tokensSentIn } from '../../tokens.ts'
+import { tokensOf, tokensSentIn } from '../../tokens.ts'
 import { usageOf } from './usage.ts'
 
 const needs: CheckDefinition['needs'] = ['page']
@@ -169,7 +170,7 @@ export const time: CheckDefinition[] = [
       let id = ''
       for (let count = 1; count <= 6; count++) id = await makeApplication(context, person, { name: `Weather ${count}` })
       const { page, steps } = await visitPage(context, browser)
-      const calls = steps.filter(isPlatformCall)
+      const calls = steps.filter(isAwaitedCall)
       if (!calls.some(({ response }) => response.status < 400)) throw new Undecided('The page made no call.')
       expect(calls.length <= 2, `One visit made ${calls.length} calls.`, page, ...calls.slice(0, 6))
       // Also looks at a page about one application, and at the form with the groups.
@@ -178,7 +179,7 @@ export const time: CheckDefinition[] = [
       for (let count = 1; count <= 4; count++) await makeGroup(context, person, `Group ${count}`)
       for (const url of urls) {
         const { result: one, steps } = await context.during(() => context.visitUntilPortal(browser.newTab(), url))
-        const made = steps.filter(isPlatformCall)
+        const made = steps.filter(isAwaitedCall)
         expect(
           made.length <= 2 * one.trail.length,
           `A visit to one page made ${made.length} calls.`,
@@ -208,7 +209,7 @@ export const time: CheckDefinition[] = [
         const { result: page, steps } = await context.during(() => context.visitUntilPortal(expired.browser, url))
         // Does not count the request for the user's name, because simple clients use it to get the user's id, which
         // they need to read the groups.
-        const made = steps.filter(step => isPlatformCall(step) && step.kind !== 'me')
+        const made = steps.filter(step => isAwaitedCall(step) && step.kind !== 'me')
         // Leaves out pages on which the client renews only after a 401 answer, because the client may then send the
         // refused calls once more.
         if (made[0]?.kind !== 'refresh') continue

@@ -1,4 +1,4 @@
-// Looks at every answer that the client gives to a browser during the run. Many clients set the right headers for most
+// Looks for mistakes in every answer that the client gives to a browser during the run. Many clients set the right headers for most
 // pages, but not for some, such as the page after a failed renewal.
 import type { HttpExchange } from './browser/browser.ts'
 import { readReferrerPolicy } from './browser/referrer.ts'
@@ -16,18 +16,15 @@ interface AnswerMistake {
   evidence: string
 }
 
-/**
- * A mistake that the watch has found. `what` completes the sentence about the answer. `cookie`: the name of the cookie,
- * if the mistake is about a cookie.
- */
 interface Found {
   exchange: HttpExchange
+  /** Completes the sentence "The answer to GET /path with status 200 …". */
   what: string
+  /** The name of the cookie, if the mistake is about a cookie. */
   cookie: string | undefined
 }
 
-/** What the watch looks for. */
-export type AnswerTrait =
+export type MistakeKind =
   | 'framed'
   | 'no type'
   | 'no nosniff'
@@ -75,20 +72,21 @@ const uuid = /\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/g
 const firstName = /\bRobin\d+\b/g
 const nameOfVisitor = /\bRobin\d+\b|\brobin\d+@conformance\.test/
 
-export function watchAnswers(known: Known) {
-  const found = new Map<AnswerTrait, Found[]>()
+/** Keeps the mistakes in the answers of one round. A check of the group whole-run reports the first mistake of each kind. */
+export function recordAnswerMistakes(known: Known) {
+  const found = new Map<MistakeKind, Found[]>()
   /** The cookies that the client has set at the login path and the callback, by name. */
   const cookies = new Map<string, ReadCookie>()
   let hasNosniff = false
   /** A mistake with a cookie counts only if the client has also set this cookie at the login path or the callback. */
   const counts = ({ cookie }: Found) => !cookie || cookies.has(cookie)
 
-  function add(trait: AnswerTrait, exchange: HttpExchange, what: string, cookie?: string): void {
-    const mistakes = found.get(trait) ?? []
+  function add(kind: MistakeKind, exchange: HttpExchange, what: string, cookie?: string): void {
+    const mistakes = found.get(kind) ?? []
     // A few mistakes are enough, because a check reports only the first one that counts.
     if (mistakes.length >= 50 || mistakes.some(counts)) return
     mistakes.push({ exchange, what, cookie })
-    found.set(trait, mistakes)
+    found.set(kind, mistakes)
   }
 
   function judgeCookies(exchange: HttpExchange, path: string): void {
@@ -210,10 +208,10 @@ export function watchAnswers(known: Known) {
       judgeAddresses(exchange)
     },
 
-    /** Returns the first mistake with this trait. */
-    first(trait: AnswerTrait): AnswerMistake | undefined {
-      if (trait === 'no nosniff' && !hasNosniff) return undefined
-      const mistake = found.get(trait)?.find(counts)
+    /** Returns the first mistake of this kind. */
+    first(kind: MistakeKind): AnswerMistake | undefined {
+      if (kind === 'no nosniff' && !hasNosniff) return undefined
+      const mistake = found.get(kind)?.find(counts)
       return mistake && describe(mistake)
     },
 
