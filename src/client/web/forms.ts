@@ -1,16 +1,17 @@
 // A Fastify plugin for pages with a form: `app.defineForm` protects against double submission, keeps drafts while the
 // visitor signs in again, and shows a refused form again with its errors. An ordinary app.post() works without this
 // plugin. The plugin also adds `app.handovers` and `app.notices`, which pass a value to the next page (handover.ts).
-import { randomUUID } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import fastifyPlugin from 'fastify-plugin'
 import { FieldError, type NextStep, PublicError } from '../errors.ts'
 import { ExpiringMap, shareWork } from '../expiring-map.ts'
-import type { VisitorInfo } from '../sign-in/visitor.ts'
 import type { Sentence } from '../texts.ts'
 import { logError } from './error-pages.ts'
+import { createFormTokens, type FormToken, type FormTokens } from './form-token.ts'
 import { createHandovers, createNotices, type Handovers, type Notices } from './handover.ts'
 import type { Sealer } from './seal.ts'
+
+export type { FormToken } from './form-token.ts'
 
 /** The text fields of a form, keyed by their names. */
 export type FormFields = Record<string, string>
@@ -64,27 +65,6 @@ export type Submission = {
   once: <T>(work: () => Promise<T>) => Promise<T>
   /** If the form is refused, it is shown again with these values, and not with `fields`. */
   showAgainWith: (fields: FormFields) => void
-}
-
-/** Each form contains such a token, sealed, in a hidden field. `shownAt` is in milliseconds since 1970. */
-export type FormToken = {
-  id: string
-  /** The visitor to whom the form was shown. */
-  sessionOwner: string
-  /**
-   * True if `sessionOwner` is a random id of one login, because the access token contains no user id. After the next
-   * login, the client cannot recognise this visitor.
-   */
-  isOwnerRandom?: boolean
-  shownAt: number
-  /**
-   * What the client knew about the API's data when the client made this token, such as the time on the API's clock. The
-   * work of the form can compare this text with the API's data, to find out whether an earlier submission has already
-   * taken effect. The form's `data` returns this text.
-   */
-  seen?: string | undefined
-  /** True if the form was sent before, and the client does not know whether the API has carried out the call. */
-  mayHaveActed?: boolean
 }
 
 /**
@@ -147,12 +127,7 @@ declare module 'fastify' {
   }
 }
 
-const tokenPurpose = 'form token'
-const tokenLifetimeMs = 24 * 60 * 60 * 1000
 const shareResultMs = 10 * 60 * 1000
-/** The code of the error for a form that was shown during an earlier login, perhaps to the same visitor. */
-const otherLoginCode = 'other_login'
-
 type FormsOptions = { sealer: Sealer; clock: () => Date }
 
 export const forms = fastifyPlugin<FormsOptions>(
@@ -160,49 +135,12 @@ export const forms = fastifyPlugin<FormsOptions>(
     const handovers = createHandovers(sealer, clock)
     app.decorate('handovers', handovers)
     app.decorate('notices', createNotices(sealer, clock))
-    app.decorate('defineForm', createFormFactory(sealer, clock, handovers))
+    app.decorate('defineForm', createFormFactory(createFormTokens(sealer, clock), clock, handovers))
   },
   { name: 'forms', dependencies: ['pages'] },
 )
 
-function createFormFactory(sealer: Sealer, clock: () => Date, handovers: Handovers) {
-  const sealToken = (token: FormToken) => sealer.seal(tokenPurpose, token, new Date(token.shownAt + tokenLifetimeMs))
-
-  /** Returns undefined if the token is older than a day, or if this client did not make it. */
-  const unsealToken = (text: string | undefined) => sealer.unseal(tokenPurpose, text)?.payload as FormToken | undefined
-
-  const ownerOf = ({ sessionOwner, userId }: VisitorInfo) => ({ sessionOwner, isOwnerRandom: userId === undefined })
-
-  function createToken(visitor: VisitorInfo, seen: string | undefined): string {
-    return sealToken({ id: randomUUID(), ...ownerOf(visitor), shownAt: clock().getTime(), seen })
-  }
-
-  /** Throws PublicError 409 if the form is older than a day or was shown to another visitor or during another login. */
-  function checkToken(text: string | undefined, { visitor, texts }: FastifyRequest, path: string): FormToken {
-    const { openAgain, tooOld, otherVisitor, otherLogin } = texts.web.form
-    const nextStep = { href: path, text: openAgain }
-    const token = unsealToken(text)
-    if (!token) throw new PublicError('form_too_old', 409, tooOld, { nextStep })
-    if (token.sessionOwner === visitor.sessionOwner) return token
-    if (token.isOwnerRandom) throw new PublicError(otherLoginCode, 409, otherLogin)
-    throw new PublicError('other_visitor', 409, otherVisitor, { nextStep })
-  }
-
-  /**
-   * Returns the token for a form that is shown again. In most cases the form keeps its token, so that the client does
-   * the work of the form only once. If the result is undefined, the form gets a new token.
-   */
-  function tokenAfter(error: PublicError, formToken: string | undefined, visitor: VisitorInfo): string | undefined {
-    const token = unsealToken(formToken)
-    if (!token || error instanceof FormUsed) return undefined
-    // The form may be from an earlier login of the same visitor. So the new token still says when the form was shown,
-    // and whether the API may have acted. It gets a new id, because the result of the old id belongs to that login.
-    if (error.code === otherLoginCode) return sealToken({ ...token, ...ownerOf(visitor), id: randomUUID() })
-    // The API may have carried out the request, although the client got no usable answer. `mayHaveActed` is stored in
-    // the form, so that every replica can read it.
-    return error.statusCode >= 500 ? sealToken({ ...token, mayHaveActed: true }) : formToken
-  }
-
+function createFormFactory(tokens: FormTokens, clock: () => Date, handovers: Handovers) {
   return function defineForm({ page, template, data = () => ({}), notInDraft = [] }: FormDefinition): Form {
     const results = new ExpiringMap<Promise<unknown>>(clock)
 
@@ -225,7 +163,7 @@ function createFormFactory(sealer: Sealer, clock: () => Date, handovers: Handove
           return renderForm(request, reply, {
             fields: textFields(fields),
             hasDraft: fields !== undefined && Object.keys(fields).length > 0,
-            ...(token && { formToken: sealToken(token) }),
+            ...(token && { formToken: tokens.seal(token) }),
           })
         }),
 
@@ -237,13 +175,13 @@ function createFormFactory(sealer: Sealer, clock: () => Date, handovers: Handove
         }
         try {
           const path = form.pathOf(request)
-          const token = checkToken(formToken, request, path)
+          const token = tokens.check(formToken, request, path)
           const once = <T>(task: () => Promise<T>) =>
             shareWork(results, `${token.id} ${path}`, shareResultMs, task) as Promise<T>
           return await work(request, reply, { fields, token, once, showAgainWith })
         } catch (error) {
           if (!isShownInForm(error)) throw error
-          const nextToken = tokenAfter(error, formToken, request.visitor)
+          const nextToken = error instanceof FormUsed ? undefined : tokens.after(error, formToken, request.visitor)
           // If the session ends while the form is shown again, `keepDraft` needs this token.
           if (nextToken !== undefined) request.body = { ...fields, formToken: nextToken }
           return refuse(request, reply, error, { ...(nextToken && { formToken: nextToken }), fields: shownFields })
@@ -256,7 +194,7 @@ function createFormFactory(sealer: Sealer, clock: () => Date, handovers: Handove
         const { formToken = '', ...fields } = textFields(request.body)
         const texts = request.texts.web.form
         reply.code(401)
-        const token = unsealToken(formToken)
+        const token = tokens.unseal(formToken)
         const mayHaveActed = token?.mayHaveActed === true
         if (Object.keys(fields).length === 0) {
           // The visitor has typed nothing. But because of this token, the next attempt gets a warning.
@@ -307,7 +245,7 @@ function createFormFactory(sealer: Sealer, clock: () => Date, handovers: Handove
       const { texts } = request
       const errors = given.problem instanceof FieldError ? given.problem.fieldsIn(texts) : {}
       const pageData = { action: form.pathOf(request), errors, ...given }
-      const tokenWith = (seen?: string) => given.formToken ?? createToken(request.visitor, seen)
+      const tokenWith = (seen?: string) => given.formToken ?? tokens.create(request.visitor, seen)
       // If the session has ended, the title of the page says so, but the heading is still the heading of the form. The
       // title is empty if the function `data` of the form returned no title.
       const withSessionEndedTitle = (content: Record<string, unknown> & { title: string }) =>
