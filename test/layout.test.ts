@@ -80,7 +80,8 @@ const clientArrows: [path: string, mayImport: RegExp][] = [
   ],
   ['operations/doctor.ts', /^(config|errors|read-settings|settings|upstream)\.ts$|^sign-in\/protocol\//],
   ['operations/', /^operations\/|^(config|upstream)\.ts$/],
-  ['upstream.ts', /^(errors|texts)\.ts$/],
+  ['upstream.ts', /^(errors|json-limits|texts)\.ts$/],
+  ['json-limits.ts', /(?!)/],
   ['errors.ts', /^texts\.ts$/],
   ['texts.ts', /(?!)/],
   ['upstream-texts.ts', /(?!)/],
@@ -117,7 +118,7 @@ t.test(
         [],
         path,
       )
-    for (const name of ['upstream', 'errors', 'texts', 'secret', 'expiring-map'])
+    for (const name of ['upstream', 'errors', 'json-limits', 'texts', 'secret', 'expiring-map'])
       t.notOk(importsOf(`src/client/${name}.ts`).includes('fastify'), name)
   },
 )

@@ -2,6 +2,7 @@
 // file.
 import { Agent, type Dispatcher, errors, request } from 'undici'
 import { PublicError } from './errors.ts'
+import { isWithinJsonLimits, maxJsonLevels, maxJsonValues } from './json-limits.ts'
 import type { Texts } from './texts.ts'
 
 /**
@@ -63,12 +64,6 @@ export type CountCall = (to: string, status: string, seconds: number) => void
 const maxOpenCalls = 256
 /** The maximum total size, in bytes, of the responses that the client reads from one upstream at the same time. */
 const maxOpenBytes = 64 * 1024 * 1024
-/**
- * The maximum number of values in a JSON text. The values are counted before the text is parsed, because parsed JSON
- * takes many times more memory than the text.
- */
-const maxJsonValues = 250_000
-const maxJsonLevels = 32
 const maxRetryAfterSeconds = 3600
 
 /** What can go wrong with a call, and the status that the visitor then gets. The messages are in upstream-texts.ts. */
@@ -248,45 +243,6 @@ async function beforeDeadline<T>(deadlineMs: number, work: (signal: AbortSignal)
 
 function isJsonType(contentType: string | string[] | undefined): boolean {
   return typeof contentType === 'string' && /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(contentType)
-}
-
-const quote = 0x22
-const comma = 0x2c
-const backslash = 0x5c
-const openBracket = 0x5b
-const closeBracket = 0x5d
-const openBrace = 0x7b
-const closeBrace = 0x7d
-const space = 0x20
-
-/**
- * Whether a JSON text stays within the limits on values and levels. This function does not check the syntax, because
- * JSON.parse does that afterwards.
- */
-function isWithinJsonLimits(bytes: Buffer): boolean {
-  let values = 1
-  let levels = 0
-  let isAfterOpening = false
-  for (let index = 0; index < bytes.length; index++) {
-    const byte = bytes[index]!
-    if (byte <= space) continue
-    const isClosing = byte === closeBracket || byte === closeBrace
-    // Each comma counts as one value. A list or an object that is not empty has one more value than commas.
-    if (isAfterOpening && !isClosing) values++
-    isAfterOpening = byte === openBracket || byte === openBrace
-    if (byte === quote) index = findClosingQuote(bytes, index)
-    else if (byte === comma) values++
-    else if (isAfterOpening) levels++
-    else if (isClosing) levels--
-    if (values > maxJsonValues || levels > maxJsonLevels) return false
-  }
-  return true
-}
-
-function findClosingQuote(bytes: Buffer, start: number): number {
-  let index = start + 1
-  while (index < bytes.length && bytes[index] !== quote) index += bytes[index] === backslash ? 2 : 1
-  return index
 }
 
 /**

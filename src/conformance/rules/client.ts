@@ -255,7 +255,9 @@ export const callbackPage = {
   'CL-29': decision(
     'When a browser sends a callback again, for example after a broken connection, the client answers with a page and keeps the session.',
   ),
-  'resent-callback-signs-in': advice('If the browser sends the callback twice, the visitor is signed in.'),
+  'resent-callback-signs-in': advice(
+    'If the browser sends the callback twice, the visitor is signed in afterwards: the second answer does not delete or replace the session.',
+  ),
   // Only a SHOULD: without a shared store, several processes cannot share an exchange.
   'resent-callback-one-exchange': should(
     rfc(
