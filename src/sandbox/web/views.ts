@@ -36,7 +36,7 @@ export async function registerViews(
     viewExt: 'eta',
     layout,
     production: true,
-    defaultContext: { assets: paths, icon: icon.path, isWebUrl, formatTime, ...context },
+    defaultContext: { assets: paths, icon: icon.path, isWebUrl, formatTime, isLong, ...context },
   })
 }
 
@@ -61,4 +61,9 @@ function send({ type, content }: Asset, maxAge: string) {
 /** Writes the time in UTC, because the portal does not know the visitor's time zone. */
 function formatTime(time: Date): string {
   return `${time.toISOString().slice(0, 16).replace('T', ' ')} UTC`
+}
+
+/** Whether a name is so long that a heading shows it in smaller letters. */
+function isLong(name: string): boolean {
+  return [...name].length > 60
 }
