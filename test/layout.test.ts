@@ -74,10 +74,7 @@ const clientArrows: [path: string, mayImport: RegExp][] = [
   ['sign-in/protocol/', /^sign-in\/protocol\/|^(upstream|errors|expiring-map|secret)\.ts$/],
   ['sign-in/', /^(sign-in|web)\/|^(upstream|errors|expiring-map|secret|texts)\.ts$|^operations\/request-log\.ts$/],
   // From sign-in, web may import only the type of the visitor, because every page shows the visitor.
-  [
-    'web/',
-    /^web\/|^(errors|expiring-map|secret|texts|sign-in\/visitor)\.ts$|^operations\/(request-log|connections)\.ts$/,
-  ],
+  ['web/', /^web\/|^(errors|expiring-map|secret|texts|sign-in\/visitor)\.ts$|^operations\/(request-log|sockets)\.ts$/],
   ['operations/doctor.ts', /^(config|errors|read-settings|settings|upstream)\.ts$|^sign-in\/protocol\//],
   ['operations/', /^operations\/|^(config|upstream)\.ts$/],
   ['upstream.ts', /^(errors|json-limits|texts)\.ts$/],

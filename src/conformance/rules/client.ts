@@ -256,7 +256,7 @@ export const callbackPage = {
     'When a browser sends a callback again, for example after a broken connection, the client answers with a page and keeps the session.',
   ),
   'resent-callback-signs-in': advice(
-    'If the browser sends the callback twice, the visitor is signed in afterwards: the second answer does not delete or replace the session.',
+    'If the browser sends the callback twice, the visitor is signed in afterwards: the second answer does not delete or replace the session. A client that keeps the result of a callback for this keeps it for at most ten seconds.',
   ),
   // Only a SHOULD: without a shared store, several processes cannot share an exchange.
   'resent-callback-one-exchange': should(
