@@ -1,5 +1,6 @@
 // Tests that the findings of the suite are true: no correct client fails, and each fix matches the client's mistake.
 import { createHash, randomUUID } from 'node:crypto'
+import { createServer } from 'node:http'
 import { setTimeout as wait } from 'node:timers/promises'
 import t from 'tap'
 import { recordAnswerMistakes } from '../../src/conformance/answer-mistakes.ts'
@@ -696,6 +697,29 @@ t.test(
     }
     const { 'metadata-read-later': found } = await judge(patient, 'metadata-read-later')
     t.match(found, { verdict: 'passed' })
+  },
+)
+
+t.test(
+  'if each process of a client reads the metadata itself, no check says that a process has forgotten it',
+  async t => {
+    const ids = [
+      'metadata-not-forgotten',
+      'metadata-not-forgotten-when-broken',
+      'metadata-not-replaced-by-another-issuer',
+    ]
+    const results = await stage.judgeRun(
+      settings => {
+        const processes = Array.from({ length: 6 }, () => buildClient(settings, { ...correct, ...metadataReader }))
+        let requests = 0
+        return createServer((request, response) => {
+          processes[requests++ % processes.length]!.emit('request', request, response)
+        })
+      },
+      checks.filter(({ id }) => ids.includes(id)),
+    )
+    t.equal(results.length, ids.length)
+    for (const { id, verdict, reason } of results) t.equal(verdict, 'not applicable', `${id}: ${reason}`)
   },
 )
 

@@ -42,6 +42,16 @@ async function needsMetadata(context: CheckContext): Promise<void> {
 }
 
 /**
+ * Begins several logins at once, so that every process of the client has read the document. A process that has never
+ * read a valid document cannot use its features.
+ */
+async function letEveryProcessRead(context: CheckContext): Promise<void> {
+  await needsMetadata(context)
+  await Promise.all(Array.from({ length: 16 }, () => context.startLogin(context.browser())))
+  await context.platform.settle()
+}
+
+/**
  * Restarts the client while its requests for the metadata document get the fault. Fails if the client does not start.
  * The returned function tells whether a request has got the fault.
  */
@@ -400,9 +410,8 @@ const others: CheckDefinition[] = [
       fix: 'Keep the last valid document until you can read a new document whose issuer is the portal.',
       isAlone: true,
       async run(context) {
-        await needsMetadata(context)
-        const first = await context.startLogin(context.browser())
-        if (!first.url.searchParams.has('code_challenge')) throw new NotApplicable('the client does not use PKCE')
+        await letEveryProcessRead(context)
+        if (!(await usesPkce(context))) throw new NotApplicable('the client does not use PKCE')
         for (const [fault, options] of faults) {
           const before = context.platform.steps.length
           await context.order(fault, { times: 'always', state: undefined, ...(options && { options }) })
@@ -871,9 +880,8 @@ const definitions: CheckDefinition[] = [
     fix: 'Keep the last document, and use it until you can read a new document.',
     isAlone: true,
     async run(context) {
-      await needsMetadata(context)
-      const first = await context.startLogin(context.browser())
-      if (!first.url.searchParams.has('code_challenge')) throw new NotApplicable('the client does not use PKCE')
+      await letEveryProcessRead(context)
+      if (!(await usesPkce(context))) throw new NotApplicable('the client does not use PKCE')
       const { page, logout } = context.settings
       const isRevoking = page !== '' && logout !== undefined && (await revokesAtSignOut(context))
       const before = context.platform.steps.length
