@@ -8,7 +8,7 @@ import { skip } from '../../support/launch-chromium.ts'
 import { openPage } from '../../support/open-page.ts'
 import { exchange, locationOf, logIn, openBrowser, signIn } from '../support/browser.ts'
 import { buildTestLab } from '../support/call-lab.ts'
-import { login, step } from './support/recorded-steps.ts'
+import { fault, login, step } from './support/recorded-steps.ts'
 
 const addresses = {
   portalUrl: 'http://127.0.0.1:4000',
@@ -51,7 +51,7 @@ t.test('the diagram of a login shows the status, the content and the duration of
     step('consent', {}, { status: 303, location: 'http://localhost:3000/cancelled?error=access_denied' }),
     exchangeOf('two'),
     step('exchange', {}, { status: 401, reason: 'code-unknown' }),
-    step('exchange', {}, { status: 0, fault: { id: '1', name: 'exchange-reset', acted: 'before' } }),
+    step('exchange', {}, { status: 0, fault: fault('exchange-reset') }),
   )
   t.match(code!.answer, { symbol: '✓', status: '303', words: /to the client, with a code/, afterMs: 7 })
   t.match(error!.answer, { words: /to the client, with an error/ })

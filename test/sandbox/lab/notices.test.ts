@@ -6,7 +6,7 @@ import type { RecordedLogin } from '../../../src/sandbox/lab/record/recorded.ts'
 import { openBrowser, signIn } from '../support/browser.ts'
 import { seeded } from '../support/build-test-sandbox.ts'
 import { buildTestLab } from '../support/call-lab.ts'
-import { login, type More, random, start, step } from './support/recorded-steps.ts'
+import { fault, login, type More, random, start, step } from './support/recorded-steps.ts'
 
 /** Makes the steps of a correct login, from the login request to the revocation of its tokens. */
 function goodLogin({
@@ -116,7 +116,7 @@ t.test('each mistake of a client causes exactly one notice: the notice about thi
       'state-not-compared',
       login(
         begun(),
-        step('consent', {}, { fault: { id: '1', name: 'redirect-state-other', acted: 'after' } }),
+        step('consent', {}, { fault: fault('redirect-state-other') }),
         step('exchange', { body: { code, state } }),
       ),
     ],
@@ -124,11 +124,7 @@ t.test('each mistake of a client causes exactly one notice: the notice about thi
       'state-not-compared',
       login(
         begun(),
-        step(
-          'exchange',
-          { body: { code, state } },
-          { fault: { id: '1', name: 'exchange-state-missing', acted: 'after' } },
-        ),
+        step('exchange', { body: { code, state } }, { fault: fault('exchange-state-missing') }),
         step('revoke', { body: { token: random() } }),
         step('api', { headers: { authorization: 'Bearer x' } }),
       ),
@@ -199,6 +195,30 @@ t.test('each mistake of a client causes exactly one notice: the notice about thi
   )
 })
 
+t.test(
+  'if a client ignores a wrong state, it gets the notice, however the developer has ordered the fault',
+  async t => {
+    const [state, code] = [random(), random()]
+    const begun = step('authorize', { query: { client_id: 'app-1', state, code_challenge: random() } })
+    const exchanged = (more: More = {}) => step('exchange', { body: { code, state } }, more)
+    for (const name of ['redirect-parameter-missing', 'redirect-parameter-other', 'redirect-parameter-empty']) {
+      const back = (name: string, field: string) => step('consent', {}, { fault: fault(name, { name: field }) })
+      t.same(idsOf(login(begun, back(name, 'state'), exchanged())), ['state-not-compared'], name)
+      t.same(idsOf(login(begun, back(name, 'code'), exchanged())), [], `${name}: another parameter`)
+    }
+    const orders: [name: string, options: Record<string, unknown>][] = [
+      ['exchange-state', { value: 'other' }],
+      ['exchange-member', { member: 'state', value: 'other' }],
+      ['exchange-member-missing', { member: 'state' }],
+      ['exchange-state-other', {}],
+    ]
+    for (const [name, options] of orders)
+      t.same(idsOf(login(begun, exchanged({ fault: fault(name, options) }), step('api'))), ['state-not-compared'], name)
+    const tokenType = fault('exchange-member', { member: 'token_type', value: 'other' })
+    t.same(idsOf(login(begun, exchanged({ fault: tokenType }), step('api'))), [], 'another member')
+  },
+)
+
 t.test('if correct steps only look like a mistake, the login gets no notice', async t => {
   const state = random()
   const first = goodLogin()
@@ -233,7 +253,6 @@ t.test('if correct steps only look like a mistake, the login gets no notice', as
 })
 
 t.test('if a client reacts correctly to a failure of the platform, the login gets no notice', async t => {
-  const fault = (name: string, acted: 'before' | 'after' = 'after') => ({ id: '1', name, acted })
   const [state, code, token, challenge] = [random(), random(), random(), random()]
   const start = (atMs = 0) =>
     step('authorize', { query: { client_id: 'app-1', state, code_challenge: challenge } }, { atMs })
@@ -254,7 +273,10 @@ t.test('if a client reacts correctly to a failure of the platform, the login get
   const [backBefore, back] = [login(start(), inSession(), exchanged()), login(inSession())]
   const withoutEnd = (expires_in: unknown) =>
     login(
-      exchanged({ answer: { access_token: 'a', expires_in }, fault: fault('exchange-expires-in') }),
+      exchanged({
+        answer: { access_token: 'a', expires_in },
+        fault: fault('exchange-expires-in', { value: expires_in ?? null }),
+      }),
       called({ atMs: 9_000_000, ...expired }),
     )
   const rows: [notice: string, situation: string, RecordedLogin, RecordedLogin[]?][] = [
@@ -286,7 +308,7 @@ t.test('if a client reacts correctly to a failure of the platform, the login get
     [
       'other-redirect-uri',
       'a fault that sends the same answer as for a wrong request',
-      login(start(), exchanged({ status: 400, answer: {}, fault: fault('exchange-400', 'before') })),
+      login(start(), exchanged({ status: 400, answer: {}, fault: fault('exchange-400') })),
     ],
     [
       'exchange-after-refusal',
@@ -323,11 +345,7 @@ t.test('if a client reacts correctly to a failure of the platform, the login get
     [
       'code-sent-twice',
       'a retry after Retry-After',
-      login(
-        start(),
-        exchanged({ status: 503, answer: {}, fault: fault('exchange-503', 'before') }),
-        exchanged({ atMs: 1_000 }),
-      ),
+      login(start(), exchanged({ status: 503, answer: {}, fault: fault('exchange-503') }), exchanged({ atMs: 1_000 })),
     ],
     [
       'json-exchange',
@@ -360,17 +378,17 @@ t.test('if a client reacts correctly to a failure of the platform, the login get
     [
       'many-renewals',
       'a retry after Retry-After',
-      login(renewed({ status: 503, fault: fault('refresh-503', 'before') }), renewed({ atMs: 900 })),
+      login(renewed({ status: 503, fault: fault('refresh-503') }), renewed({ atMs: 900 })),
     ],
     [
       'many-renewals',
       'an immediate retry, which began when the portal had only just sent the answer',
-      login(renewed({ status: 503, durationMs: 25, fault: fault('refresh-503', 'before') }), renewed({ atMs: 24 })),
+      login(renewed({ status: 503, durationMs: 25, fault: fault('refresh-503') }), renewed({ atMs: 24 })),
     ],
     [
       'many-renewals',
       'an immediate retry, before a busy sandbox had recorded the end of the first answer',
-      login(renewed({ status: 503, durationMs: 250, fault: fault('refresh-503', 'before') }), renewed({ atMs: 20 })),
+      login(renewed({ status: 503, durationMs: 250, fault: fault('refresh-503') }), renewed({ atMs: 20 })),
     ],
     [
       'many-renewals',
@@ -386,7 +404,10 @@ t.test('if a client reacts correctly to a failure of the platform, the login get
     [
       'expired-token',
       'a fault: the token expires early',
-      login(exchanged({ fault: fault('exchange-early-end-of-access-token') }), called({ atMs: 5_000, ...expired })),
+      login(
+        exchanged({ fault: fault('exchange-early-end-of-access-token', { seconds: 4 }) }),
+        called({ atMs: 5_000, ...expired }),
+      ),
     ],
     [
       'expired-token',
@@ -412,7 +433,7 @@ t.test('if a client reacts correctly to a failure of the platform, the login get
     [
       'token-in-query',
       'a retry after Retry-After',
-      login(called({ status: 503, fault: fault('list-503', 'before') }), called({ atMs: 1_000 })),
+      login(called({ status: 503, fault: fault('list-503') }), called({ atMs: 1_000 })),
     ],
     [
       'flat-body',
@@ -433,7 +454,7 @@ t.test('if a client reacts correctly to a failure of the platform, the login get
     [
       'no-revocation',
       'a fault at the revocation',
-      login(twoDevices(), step('revoke', { body: { token } }, { status: 503, fault: fault('revoke-503', 'before') })),
+      login(twoDevices(), step('revoke', { body: { token } }, { status: 503, fault: fault('revoke-503') })),
       [goodLogin({ atMs: 60_000 })],
     ],
     ...(['refresh-token-expired', 'refresh-token-used'] as const).map(
@@ -449,7 +470,7 @@ t.test('if a client reacts correctly to a failure of the platform, the login get
       'a fault that removed the revocation from the metadata',
       login(...signedIn()),
       [
-        { ...login(step('metadata', {}, { fault: fault('metadata-members') })), clientId: undefined },
+        { ...login(step('metadata', {}, { fault: fault('metadata-members', { members: {} }) })), clientId: undefined },
         goodLogin({ atMs: 60_000 }),
       ],
     ],

@@ -9,7 +9,7 @@ import { exchange, locationOf, logIn, openBrowser, signIn, startUrl } from '../s
 import { seeded } from '../support/build-test-sandbox.ts'
 import { buildTestLab } from '../support/call-lab.ts'
 import { getTokens } from '../support/tokens.ts'
-import { login, type More, random, start, step } from './support/recorded-steps.ts'
+import { fault, login, type More, random, start, step } from './support/recorded-steps.ts'
 
 const missing = 'Missing data for required field.'
 const registered = 'http://localhost:3000/cb'
@@ -20,7 +20,6 @@ function verdict(one: RecordedLogin, { afterMs = 1_000, others = [] as RecordedL
   return verdictOf(one, comparison.othersOf(one), new Date(start + afterMs))
 }
 
-const fault = (name: string, acted: 'before' | 'after' = 'before') => ({ id: '1', name, acted })
 const cookie = (session: string) => ({ cookie: `__Host-portal-session=${session}` })
 
 /** Returns functions that make the steps of a login. Steps with the same `session` come from the same browser. */
@@ -322,7 +321,7 @@ t.test(
 
 t.test('the verdict names a fault as the cause of a failure only if the fault can cause this failure', async t => {
   const { authorize, withCode, exchange, api, refresh } = steps()
-  const other = withCode({ fault: fault('redirect-state-other', 'after') })
+  const other = withCode({ fault: fault('redirect-state-other') })
   const rows: [faultName: string | undefined, sentence: RegExp, RecordedLogin][] = [
     [
       'redirect-state-other',
@@ -341,12 +340,14 @@ t.test('the verdict names a fault as the cause of a failure only if the fault ca
       login(withCode(), exchange(refused('code-expired', { fault: fault('exchange-late') }))),
     ],
     [
+      undefined,
+      /^Refused at step 2: The code has expired\.[^.]*\.[^.]*$/,
+      login(withCode(), exchange(refused('code-expired', { fault: fault('exchange-late-after') }))),
+    ],
+    [
       'redirect-code-other',
       /^Refused at step 2: The portal does not know this code\. The cause is the fault redirect-code-other at step 1\.$/,
-      login(
-        withCode({ fault: fault('redirect-code-other', 'after') }),
-        exchange(refused('code-unknown', { atMs: 720_000 })),
-      ),
+      login(withCode({ fault: fault('redirect-code-other') }), exchange(refused('code-unknown', { atMs: 720_000 }))),
     ],
     [
       'exchange-503',
@@ -359,7 +360,7 @@ t.test('the verdict names a fault as the cause of a failure only if the fault ca
       login(
         withCode(),
         exchange(),
-        refresh({ status: 500, answer: {}, fault: fault('refresh-500-after', 'after') }),
+        refresh({ status: 500, answer: {}, fault: fault('refresh-500-after') }),
         refresh(refused('refresh-token-used')),
       ),
     ],
@@ -388,12 +389,15 @@ t.test('the verdict names a fault as the cause of a failure only if the fault ca
 
 t.test('after a fault in the redirect, the verdict asks only for a check that the client could make', async t => {
   const { withCode, exchange } = steps()
-  const fixAfter = (name: string, reason: More['reason']) =>
-    verdict(login(withCode({ fault: fault(name, 'after') }), exchange(refused(reason)))).fix
+  const fixAfter = (name: string, reason: More['reason'], options = {}) =>
+    verdict(login(withCode({ fault: fault(name, options) }), exchange(refused(reason)))).fix
   t.match(fixAfter('redirect-state-other', 'state-differs'), /^Check error, state, iss and client_id/)
   t.match(fixAfter('redirect-client-id-other', 'client-unknown'), /^Check error, state, iss and client_id/)
   t.match(fixAfter('redirect-code-other', 'code-unknown'), /^A client cannot know that the code .* is wrong/)
   t.match(fixAfter('redirect-code-missing', 'field-missing'), /^Compare the required fields/)
+  const [state, code] = [{ name: 'state' }, { name: 'code' }]
+  t.match(fixAfter('redirect-parameter-other', 'state-differs', state), /^Check error, state, iss and client_id/)
+  t.match(fixAfter('redirect-parameter-other', 'code-unknown', code), /^A client cannot know that the code .* is wrong/)
 })
 
 t.test(
@@ -430,7 +434,7 @@ t.test(
     const unfinished = (atMs: number) => login(steps({ session, atMs }).withCode())
     const faulted = (atMs: number) => {
       const { withCode, exchange } = steps({ session, atMs })
-      return login(withCode(), exchange({ fault: fault('exchange-state-other', 'after') }))
+      return login(withCode(), exchange({ fault: fault('exchange-state-other') }))
     }
     const asking = [0, 3_000, 6_000].map(atMs => {
       const { withCode, exchange } = steps({ session, atMs })

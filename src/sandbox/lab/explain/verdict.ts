@@ -1,6 +1,7 @@
 // The sentence at the top of a login: what happened, at which step, and what to do.
 
 import { isLoopback } from '../../values/redirect-uri.ts'
+import type { Place } from '../faults/places.ts'
 import type { OtherLogins } from '../record/compare-logins.ts'
 import { firstOf, gaveTokens, type RecordedLogin, type RecordedStep } from '../record/recorded.ts'
 import { explainRefusal } from './found.ts'
@@ -173,16 +174,16 @@ function sayLoop(times: number, { step }: LoginStatus, login: Pick<RecordedLogin
 }
 
 /**
- * Which refusals a fault in an earlier step can cause. Each pair has a pattern for the name of the fault, and a pattern
- * for the names of the reasons. For example, after a redirect with a wrong state, the client may send this state to
- * the portal. But a fault in the redirect never causes a wrong client secret.
+ * Which refusals a fault in an earlier step can cause. Each pair has the places of the fault, and a pattern for the
+ * names of the reasons. For example, after a redirect with a wrong state, the client may send this state to the portal.
+ * But a fault in the redirect never causes a wrong client secret.
  */
-const causedBy: [place: RegExp, reasons: RegExp][] = [
-  [/^redirect-/, /^(state-|code-|consent-|field-missing|verifier-|client-unknown)/],
-  [/^exchange-/, /^(code-(used|revoked)|token-(missing|malformed|expired|revoked)|refresh-token-|field-missing)/],
-  [/^refresh-/, /^(token-(missing|malformed|expired|revoked)|refresh-token-|renewed-too-often)/],
+const causedBy: [places: Place[], reasons: RegExp][] = [
+  [['redirect'], /^(state-|code-|consent-|field-missing|verifier-|client-unknown)/],
+  [['exchange'], /^(code-(used|revoked)|token-(missing|malformed|expired|revoked)|refresh-token-|field-missing)/],
+  [['refresh'], /^(token-(missing|malformed|expired|revoked)|refresh-token-|renewed-too-often)/],
   [
-    /^(create|update|remove|secret|link|unlink|make-group|api)-/,
+    ['create', 'update', 'remove', 'secret', 'link', 'unlink', 'make-group', 'api'],
     /^(changed-meanwhile|not-found|member-already|invited-already|link-unknown)$/,
   ],
 ]
@@ -193,12 +194,13 @@ const causedByDelay =
 
 /** Returns the step whose fault caused the refusal of this step. */
 function causeOf(step: RecordedStep, { steps }: Pick<RecordedLogin, 'steps'>): RecordedStep | undefined {
-  const isDelayed = step.fault?.name.endsWith('-late') && causedByDelay.test(step.reason ?? '')
+  const isLate = step.fault?.kind === 'late' && step.fault.acted === 'before'
+  const isDelayed = isLate && causedByDelay.test(step.reason ?? '')
   if (step.kind === 'trap' || isDelayed) return step
   return steps
     .slice(0, steps.indexOf(step))
     .findLast(({ fault }) =>
-      causedBy.some(([place, reasons]) => fault && place.test(fault.name) && reasons.test(step.reason ?? '')),
+      causedBy.some(([places, reasons]) => fault && places.includes(fault.place) && reasons.test(step.reason ?? '')),
     )
 }
 
@@ -208,16 +210,17 @@ function nameFault(step: RecordedStep, login: Pick<RecordedLogin, 'steps'>): str
 
 /** Whether the fault happened on the portal's first page. In this case, only the browser sees the fault. */
 function isAtStart({ fault }: RecordedStep): boolean {
-  return fault?.name.startsWith('start-') ?? false
+  return fault?.place === 'start'
 }
 
 function fixAfter(step: RecordedStep, fix: string): string {
-  const { fault, kind } = step
-  if (kind === 'trap') return fix
+  if (step.kind === 'trap') return fix
   if (isAtStart(step)) return 'Reload the page of the portal, or start the login again.'
-  if (fault!.name === 'redirect-code-other')
+  const { place, kind, field } = step.fault!
+  if (place !== 'redirect') return fix
+  if (kind === 'parameter-other' && field === 'code')
     return 'A client cannot know that the code of a redirect is wrong. After the refusal, show the visitor that the login has failed, and offer to start again.'
-  if (!/^redirect-(error|hostile-description|state|iss|client-id)/.test(fault!.name)) return fix
+  if (kind !== 'error' && !['state', 'iss', 'client_id'].includes(field ?? '')) return fix
   return 'Check error, state, iss and client_id of the redirect before you send anything, and show the visitor that the login has failed.'
 }
 

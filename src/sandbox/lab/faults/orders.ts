@@ -138,8 +138,10 @@ function dropTimeOf({ since }: Pick<OrderedFault, 'since'>): Date {
 }
 
 /** Describes the fault as the laboratory records it in the step of the affected request. */
-export function stepFaultOf({ id, fault: { name, when } }: OrderedFault): StepFault {
-  return { id, name, acted: when }
+export function stepFaultOf({ id, fault, options }: Pick<OrderedFault, 'id' | 'fault' | 'options'>): StepFault {
+  const { name, place, kind, when } = fault
+  const field = options.name ?? options.member
+  return { id, name, place, kind, field: typeof field === 'string' ? field : undefined, acted: when }
 }
 
 function isMeant({ clientId, state }: Order, source: RequestSource): boolean {

@@ -164,7 +164,7 @@ export function createLoginComparison() {
     update(login: Login): void {
       forget(login)
       // Steps of the kind `metadata` can also be answers with the portal's keys.
-      const faults = stepsOf(login, 'metadata').filter(({ fault }) => fault?.name.startsWith('metadata-'))
+      const faults = stepsOf(login, 'metadata').filter(({ fault }) => fault?.place === 'metadata')
       if (faults.length > 0) metadataFaults.set(login.id, faults)
       if (login.clientId === undefined) return
       const keys = keysOf(login)

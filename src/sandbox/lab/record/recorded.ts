@@ -1,11 +1,16 @@
 // The types of the recorded requests and logins. The records do not contain secrets.
 import type { Reason } from '../../observe/reasons.ts'
 import type { About, CheckName, Step, StepKind } from '../../observe/steps.ts'
+import type { Place } from '../faults/places.ts'
 
 /** A fault that changed the answer. */
 export interface StepFault {
   id: string
   name: string
+  place: Place
+  kind: string
+  /** The parameter or the JSON member that the fault changes. Undefined if the fault does not change a single field. */
+  field: string | undefined
   /** Whether the fault happened before or after the platform carried out the request. */
   acted: 'before' | 'after'
   /** The id of the trap to which the redirect led, or which this request reached. */

@@ -1,8 +1,10 @@
 // Makes steps and logins as the laboratory records them, for tests of the laboratory's notices and verdicts.
 import { randomBytes } from 'node:crypto'
+import { stepFaultOf } from '../../../../src/sandbox/lab/faults/orders.ts'
+import { readOrder } from '../../../../src/sandbox/lab/faults/read-order.ts'
 import { createHide } from '../../../../src/sandbox/lab/record/hide.ts'
 import { recordStep } from '../../../../src/sandbox/lab/record/record.ts'
-import type { LabStep, RecordedLogin, RecordedStep } from '../../../../src/sandbox/lab/record/recorded.ts'
+import type { LabStep, RecordedLogin, RecordedStep, StepFault } from '../../../../src/sandbox/lab/record/recorded.ts'
 
 const hide = createHide()
 export const start = Date.parse('2026-03-01T12:00:00Z')
@@ -57,6 +59,10 @@ export function step(
     hide,
   )
 }
+
+/** Returns the fault that the laboratory records if a developer orders this fault. */
+export const fault = (name: string, options: Record<string, unknown> = {}): StepFault =>
+  stepFaultOf({ id: '1', ...readOrder({ fault: name, options }) })
 
 export const login = (...steps: RecordedStep[]): RecordedLogin => ({
   id: `login-${++count}`,

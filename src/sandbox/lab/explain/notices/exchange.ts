@@ -1,5 +1,5 @@
 // Notices about the exchange of a code, and about the secrets that are sent with the code.
-import { firstOf, identityOf, type RecordedStep, stateOf, stepsOf } from '../../record/recorded.ts'
+import { firstOf, identityOf, type RecordedStep, type StepFault, stateOf, stepsOf } from '../../record/recorded.ts'
 import { isDeclined } from '../login-status.ts'
 import { asFor, type Notice } from './notice.ts'
 
@@ -40,7 +40,7 @@ export const exchangeNotices: Notice[] = [
     find(login) {
       const started = new Set(stepsOf(login, 'authorize').map(step => stateOf(step)?.hash))
       // A fault may have sent the client a wrong state. The notice state-not-compared reports this mistake.
-      const isOrdered = login.steps.some(({ fault }) => fault?.name.startsWith('redirect-'))
+      const isOrdered = login.steps.some(({ fault }) => fault?.place === 'redirect')
       if (started.size === 0 || isOrdered) return []
       return stepsOf(login, 'exchange').filter(step => {
         const state = sentState(step)
@@ -57,15 +57,13 @@ export const exchangeNotices: Notice[] = [
     reference: 'rules CL-04 and CL-17; RFC 6749 10.12',
     find: ({ steps }) =>
       steps.flatMap((step, index) => {
-        const [, place] = /^(redirect|exchange)-state-(?!twice)/.exec(step.fault?.name ?? '') ?? []
+        if (!step.fault || !changesState(step.fault)) return []
         // A revocation after a wrong state is not a mistake: the client revokes tokens that it does not need.
-        const continues = place === 'redirect' ? ['exchange'] : ['api', 'me', 'refresh']
+        const continues = step.fault.place === 'redirect' ? ['exchange'] : ['api', 'me', 'refresh']
         const later = steps.slice(index + 1)
         const again = later.findIndex(goesOnAtPortal)
         // If the browser starts the login again, a later exchange belongs to the new redirect.
-        return place
-          ? later.slice(0, again === -1 ? undefined : again).filter(({ kind }) => continues.includes(kind))
-          : []
+        return later.slice(0, again === -1 ? undefined : again).filter(({ kind }) => continues.includes(kind))
       }),
   },
   {
@@ -123,6 +121,15 @@ export const exchangeNotices: Notice[] = [
       ),
   },
 ]
+
+/**
+ * Whether the fault gave the client a wrong state, or no state. If the state appears twice in the redirect, the first
+ * one is correct.
+ */
+function changesState({ place, kind, field }: StepFault): boolean {
+  if (place === 'redirect') return field === 'state' && kind !== 'parameter-twice'
+  return place === 'exchange' && (field === 'state' || kind === 'state-other')
+}
 
 /**
  * Whether the answer says that the platform is busy. The client is then allowed to send the same request again. The
