@@ -88,6 +88,11 @@ t.test('if a fault order is wrong, the answer names each wrong field and its all
     ],
     [{ fault: 'list-401', options: [] }, { options: /object/ }],
     [
+      { fault: 'lst-401', options: [] },
+      { fault: /no such fault/, options: /object/ },
+    ],
+    [{ fault: 'list-401', clientId: 'x'.repeat(201) }, { clientId: /a string of 1 to 200/ }],
+    [
       { fault: 'list-401', options: { seconds: 1 } },
       { 'options.seconds': /The options of this fault are retryAfter\./ },
     ],

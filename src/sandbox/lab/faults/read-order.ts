@@ -1,6 +1,7 @@
 // Reads the order of a fault: the name of the fault, the client, the login, the number of times and the options.
+import { Ajv } from 'ajv'
 import type { FromSchema, JSONSchema } from 'json-schema-to-ts'
-import { type FieldMessages, LabError, longestShownName, mostUnknown } from '../lab-error.ts'
+import { type FieldMessages, LabError, longestShownName, messagesOf, mostUnknown } from '../lab-error.ts'
 import { catalogue, type Fault, kindsAt, nearestNames, presetsOf } from './catalogue.ts'
 import { isAllowed, longestBody } from './kind.ts'
 import { type Place, places } from './places.ts'
@@ -12,12 +13,14 @@ const longestText = 200
  * six bytes in a JSON order, and up to three bytes in a form.
  */
 export const longestOrder = 7 * longestBody
-const textOrNull = { type: ['string', 'null'], minLength: 1, maxLength: longestText } as const
+const textOrNull = {
+  type: ['string', 'null'],
+  title: `a string of 1 to ${longestText} characters, or be left out`,
+  minLength: 1,
+  maxLength: longestText,
+} as const
 
-/**
- * This schema is only for OpenAPI and for the type. readOrder checks orders, because the allowed values depend on the
- * catalogue.
- */
+/** The titles complete the sentence “This must be …”. The schema does not contain the values of the catalogue. */
 export const orderBody = {
   type: 'object',
   additionalProperties: false,
@@ -58,6 +61,7 @@ export const orderBody = {
       description: 'How many matching requests this fault skips before it happens.',
     },
     times: {
+      title: `a whole number from 1 to ${mostTimes}, or "always"`,
       anyOf: [{ type: 'integer', minimum: 1, maximum: mostTimes }, { enum: ['always'] }],
       default: 1,
       description:
@@ -65,13 +69,14 @@ export const orderBody = {
     },
     options: {
       type: 'object',
+      title: 'an object',
       additionalProperties: true,
       description: 'The options of the fault. The catalogue lists the options of each fault.',
     },
   },
 } as const satisfies JSONSchema
 
-const fields = Object.keys(orderBody.properties)
+const ajv = new Ajv({ allErrors: true, verbose: true, allowUnionTypes: true })
 
 /** An order contains the name of a fault, or a place and a kind. */
 export type FaultOrder = FromSchema<typeof orderBody, { keepDefaultedPropertiesOptional: true }>
@@ -91,30 +96,15 @@ export function readOrder(body: unknown): Order {
     throw new LabError(422, {
       fault: ['Send a JSON object with the name of a fault, such as {"fault":"exchange-503"}.'],
     })
-  const problems: FieldMessages = {}
-  const { clientId, state, skip = 0, times = 1, options = {} } = body as Record<string, unknown>
-  for (const name of unknownNames(body, fields))
-    problems[name] = [`There is no such field. The fields are ${fields.join(', ')}.`]
+  const problems = ajv.validate(orderBody, body) ? {} : messagesOf(ajv.errors ?? [], undefined)
+  const { clientId, state, skip = 0, times = 1, options = {} } = body as FaultOrder
   const fault = findFault(body, problems)
-  for (const [field, value] of Object.entries({ clientId, state }))
-    if (value != null && !(typeof value === 'string' && value !== '' && value.length <= longestText))
-      problems[field] = [`This must be a string of 1 to ${longestText} characters, or be left out.`]
   if (fault && (fault.place === 'metadata' || fault.place === 'keys'))
     for (const [field, value] of Object.entries({ clientId, state }))
       if (value != null) problems[field] = ['Requests at this place do not name a client, so leave this field out.']
-  if (!isCount(skip, 0)) problems.skip = [`This must be a whole number from 0 to ${mostTimes}.`]
-  if (times !== 'always' && !isCount(times, 1))
-    problems.times = [`This must be a whole number from 1 to ${mostTimes}, or "always".`]
-  const given = fault ? readOptions(fault, options, problems) : {}
+  const values = fault && !problems.options ? readOptions(fault, options, problems) : {}
   if (!fault || Object.keys(problems).length > 0) throw new LabError(422, problems)
-  return {
-    fault,
-    clientId: (clientId as FaultOrder['clientId']) ?? undefined,
-    state: (state as FaultOrder['state']) ?? undefined,
-    skip: skip as number,
-    times: times as number | 'always',
-    options: given,
-  }
+  return { fault, clientId: clientId ?? undefined, state: state ?? undefined, skip, times, options: values }
 }
 
 function findFault(
@@ -159,33 +149,25 @@ function suggest(wrong: unknown, names: Iterable<string>): string {
   return `${question}GET /lab/v1/faults/catalogue lists all faults.`
 }
 
-function isCount(value: unknown, least: number): boolean {
-  return Number.isInteger(value) && (value as number) >= least && (value as number) <= mostTimes
-}
-
-/** Returns at most ten names, and shortens long names. Otherwise, the answer could be larger than the order. */
-function unknownNames(given: object, known: string[]): string[] {
-  const unknown = Object.keys(given).filter(name => !known.includes(name))
-  return unknown.slice(0, mostUnknown).map(name => name.slice(0, longestShownName))
-}
-
 /**
  * Returns the options that the name of the fault sets, the options in the order, and the defaults of all other options.
  */
-function readOptions({ options, fixed }: Fault, given: unknown, problems: FieldMessages): Record<string, unknown> {
-  if (typeof given !== 'object' || given === null || Array.isArray(given)) {
-    problems.options = ['This must be an object.']
-    return {}
-  }
+function readOptions(
+  { options, fixed }: Fault,
+  given: Record<string, unknown>,
+  problems: FieldMessages,
+): Record<string, unknown> {
   const names = Object.keys(options)
-  for (const name of unknownNames(given, names))
-    problems[`options.${name}`] = [
+  // Name at most ten options, and shorten long names. Otherwise, the answer could be larger than the order.
+  const unknown = Object.keys(given).filter(name => !names.includes(name))
+  for (const name of unknown.slice(0, mostUnknown))
+    problems[`options.${name.slice(0, longestShownName)}`] = [
       `There is no such option. ${names.length > 0 ? `The options of this fault are ${names.join(', ')}.` : 'This fault has no options.'}`,
     ]
   const values: Record<string, unknown> = { ...fixed }
   for (const [name, option] of Object.entries(options)) {
     const isGiven = Object.hasOwn(given, name)
-    const value = isGiven ? (given as Record<string, unknown>)[name] : option.default
+    const value = isGiven ? given[name] : option.default
     if (isGiven ? isAllowed(option, value) : !option.isRequired) values[name] = value
     else problems[`options.${name}`] = [`This must be ${option.allowed}.`]
   }
