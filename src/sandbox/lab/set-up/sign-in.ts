@@ -3,16 +3,18 @@
 import { randomUUID } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
 import type { FromSchema, JSONSchema } from 'json-schema-to-ts'
+import { issueCode, redeemCode } from '../../grants/codes.ts'
 import { isLoginRequest } from '../../grants/login-request.ts'
-import { issueTokens } from '../../grants/tokens.ts'
+import { makePortalToken } from '../../grants/tokens.ts'
 import { answer, count, object, text } from '../../http/describe.ts'
+import type { StepNotes } from '../../observe/notes.ts'
 import { sessionCookieName } from '../../portal/session.ts'
-import { type Application, findApplication } from '../../store/applications.ts'
+import { findApplication } from '../../store/applications.ts'
 import { rememberConsent } from '../../store/consents.ts'
-import { createGrant, createPortalGrant, endSurplusGrants, redeemGrant } from '../../store/grants.ts'
 import { createPortalSession, deletePortalSession } from '../../store/portal-sessions.ts'
-import { signUserToken, userTokenLifetime } from '../../tokens/access-token.ts'
-import { hashToken, makeAlphanumericToken, makeSecret } from '../../tokens/opaque-token.ts'
+import { findCredentialsOf } from '../../store/users.ts'
+import { userTokenLifetime } from '../../tokens/access-token.ts'
+import { hashToken, makeSecret } from '../../tokens/opaque-token.ts'
 import { isId } from '../../values/is-id.ts'
 import { refusalAnswers, storableText } from '../call-schemas.ts'
 import { LabError } from '../lab-error.ts'
@@ -88,43 +90,34 @@ function readStart({ addresses }: SignInServices, url: string): string {
   return `/${start.search}`
 }
 
-async function givePortalToken({ addresses, store, keyRing, clock }: SignInServices, userId: string) {
-  const signingKey = await keyRing.currentSigningKey()
-  const [now, grantId] = [clock(), randomUUID()]
-  const expiresAt = new Date(now.getTime() + userTokenLifetime * 1000)
-  await store.transaction(async db => {
-    await createPortalGrant(db, { id: grantId, userId, now, expiresAt })
-    await endSurplusGrants(db, userId, null, now)
-  })
-  const order = { issuer: addresses.portalUrl, grantId, userId, clientId: addresses.portalUrl, now }
-  return { accessToken: signUserToken(signingKey, order), expiresIn: userTokenLifetime }
+/** Makes the same token as the page of the portal. */
+async function givePortalToken(services: SignInServices, userId: string) {
+  const credentials = await findCredentialsOf(services.store.read, userId)
+  if (!credentials) throw new LabError(404, 'There is no such person.')
+  const proof = { passwordHash: credentials.passwordHash }
+  const { accessToken } = await makePortalToken(services, { id: randomUUID(), userId, proof, tokenName: '' })
+  return { accessToken, expiresIn: userTokenLifetime }
 }
 
 /** Issues the same tokens as a login: the function makes a code and exchanges the code at once. */
-async function giveTokens(services: SignInServices, { userId, clientId }: { userId: string; clientId: string }) {
-  const { store, lifetimes, keyRing, clock } = services
+async function giveTokens(given: SignInServices, { userId, clientId }: { userId: string; clientId: string }) {
+  const services = { ...given, lifetimes: given.lifetimes.of }
+  const { store, clock } = services
   const application = isId(clientId) ? await findApplication(store.read, clientId) : undefined
   if (!application) throw new LabError(404, 'There is no such application.')
-  const signingKey = await keyRing.currentSigningKey()
-  const [code, refreshToken] = [makeAlphanumericToken(), makeAlphanumericToken()]
-  const { codeSeconds, refreshTokenSeconds } = lifetimes.of(clientId)
-  const now = clock()
-  const binding = bindingOf(application, code)
-  const redeemed = await store.transaction(async db => {
-    await rememberConsent(db, userId, clientId, now)
-    await createGrant(db, userId, binding, { now, expiresAt: new Date(now.getTime() + codeSeconds * 1000) })
-    await endSurplusGrants(db, userId, clientId, now)
-    return redeemGrant(db, binding, { refreshTokenHash: hashToken(refreshToken), refreshTokenSeconds, now })
+  const redirectUri = application.defaultRedirectUri
+  const login = { application, redirectUri, cancelUrl: '', state: undefined, codeChallenge: undefined }
+  const code = await store.transaction(async db => {
+    await rememberConsent(db, userId, clientId, clock())
+    return issueCode(db, services, login, userId)
   })
-  if (!redeemed) throw new Error('a code that was made just now could not be redeemed')
-  const family = { ...redeemed, generation: 0, clientId, refreshToken }
-  const tokens = issueTokens({ ...services, lifetimes: lifetimes.of }, signingKey, family)
-  return { accessToken: tokens.accessToken, expiresIn: tokens.expiresInSeconds, refreshToken }
+  const exchange = { clientId, code, redirectUri, state: undefined, codeVerifier: undefined }
+  const { accessToken, expiresInSeconds, refreshToken } = await redeemCode(services, exchange, silentNotes)
+  return { accessToken, expiresIn: expiresInSeconds, refreshToken }
 }
 
-function bindingOf({ id, defaultRedirectUri }: Application, code: string) {
-  return { codeHash: hashToken(code), clientId: id, redirectUri: defaultRedirectUri, stateHash: '', codeChallenge: '' }
-}
+/** The laboratory does not record this exchange, because no client has sent it. */
+const silentNotes: StepNotes = { about() {}, check: ({ passed }) => passed }
 
 /**
  * Opens the address in a new session of a person who has allowed the application. The portal treats the request like a
