@@ -35,7 +35,7 @@ import { createHide } from './record/hide.ts'
 import { type Bounds, createLogins } from './record/logins.ts'
 import { recordStep } from './record/record.ts'
 import type { LabStep } from './record/recorded.ts'
-import { labHeaders } from './security-headers.ts'
+import { labHeaders, labPageHeaders } from './security-headers.ts'
 import { applicationCall, clientSchemas } from './set-up/applications.ts'
 import { expireCall, expiredSchemas } from './set-up/expire.ts'
 import { groupCall, groupSchemas } from './set-up/groups.ts'
@@ -148,22 +148,23 @@ export async function buildLab(options: LabOptions): Promise<Lab> {
     context: { addresses },
   })
   const list = listRoutes({ logins, addresses, clock, hide, namesOf })
-  const pages = pageRoutes({ logins, addresses, namesOf, clock })
+  const loginPage = pageRoutes({ logins, addresses, namesOf, clock })
   const faultForms = faultPage({ logins, orderedFaults, namesOf })
   const live = liveStream(logins)
-  server.get('/', list.show)
   server.get('/live', live.stream)
-  server.get('/faults', faultForms.show)
-  await server.register(async forms => {
-    await forms.register(formbody)
-    forms.post('/search', takesForms, list.search)
-    forms.post('/faults/order', { ...takesForms, bodyLimit: longestOrder }, faultForms.order)
-    forms.post('/faults/cancel', takesForms, faultForms.cancel)
+  await server.register(async pages => {
+    pages.addHook('onRequest', async (_request, reply) => void reply.headers(labPageHeaders))
+    await pages.register(formbody)
+    pages.get('/', list.show)
+    pages.post('/search', takesForms, list.search)
+    pages.get('/faults', faultForms.show)
+    pages.post('/faults/order', { ...takesForms, bodyLimit: longestOrder }, faultForms.order)
+    pages.post('/faults/cancel', takesForms, faultForms.cancel)
+    pages.get('/logins/:id', loginPage.show)
+    pages.get('/requests/:id', loginPage.showRequest)
+    pages.get('/reference', referenceRoutes().show)
+    pages.get('/mailbox', mail.show)
   })
-  server.get('/logins/:id', pages.show)
-  server.get('/requests/:id', pages.showRequest)
-  server.get('/reference', referenceRoutes().show)
-  server.get('/mailbox', mail.show)
   const verdicts = createVerdictLog({ logins, addresses, clock }, logger)
   logins.listen(verdicts.write)
   server.addHook('preClose', async () => {

@@ -420,6 +420,22 @@ t.test(
   },
 )
 
+t.test('every page of the laboratory can load its own files only, and a call can load nothing', async t => {
+  const { get } = await buildTestLab(t)
+  const policyOf = async (path: string) => {
+    const { headers } = await get(path)
+    return [headers['content-security-policy'], headers['referrer-policy']]
+  }
+  for (const path of ['/', '/faults', '/logins/none', '/requests/none', '/reference', '/mailbox'])
+    t.match(await policyOf(path), [/^default-src 'none'; style-src 'self'; .*form-action 'self'/, 'same-origin'], path)
+  for (const path of ['/lab/v1/logins', '/lab/v1/faults'])
+    t.match(
+      await policyOf(path),
+      [/^default-src 'none'; frame-ancestors 'none'; .*form-action 'none'/, 'no-referrer'],
+      path,
+    )
+})
+
 t.test('the laboratory can stop even if a long poll is still waiting', async t => {
   const { lab } = await buildTestLab(t)
   await lab.server.listen({ host: '127.0.0.1', port: 0 })

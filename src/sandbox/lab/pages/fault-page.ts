@@ -7,7 +7,6 @@ import { describeOrdered, type OrderedFault, type OrderedFaults } from '../fault
 import { type Place, type PlaceWords, places } from '../faults/places.ts'
 import { type FieldMessages, LabError } from '../lab-error.ts'
 import type { Logins } from '../record/logins.ts'
-import { labPageHeaders } from '../security-headers.ts'
 import { formFieldsOf, readForm, type Sent } from './fault-fields.ts'
 import { offeredClients } from './offered-clients.ts'
 
@@ -110,35 +109,33 @@ export function faultPage({ logins, orderedFaults, namesOf }: Sources) {
     const clientIds = offeredClients(view.clientId, [...logins.list({}), ...orderedFaults.list()])
     const names = await namesOf(clientIds)
     const shown = words === '' ? found : found.slice(0, mostFound)
-    return reply
-      .headers(labPageHeaders)
-      .viewAsync('lab/fault-page', {
-        title: 'Faults',
-        path: '/faults',
-        view,
-        said,
-        longestSearch,
-        clientIds,
-        nameOf: (id: string) => names.get(id) ?? id,
-        places: placeNames.map(name => ({
+    return reply.viewAsync('lab/fault-page', {
+      title: 'Faults',
+      path: '/faults',
+      view,
+      said,
+      longestSearch,
+      clientIds,
+      nameOf: (id: string) => names.get(id) ?? id,
+      places: placeNames.map(name => ({
+        name,
+        title: places[name].title,
+        href: `${addressOf({ ...view, place: name, words: '' })}`,
+      })),
+      found: found.length,
+      mostFound,
+      isCut: shown.length < found.length,
+      groups: placeNames
+        .map(name => ({
+          ...(places[name] as PlaceWords),
           name,
-          title: places[name].title,
-          href: `${addressOf({ ...view, place: name, words: '' })}`,
-        })),
-        found: found.length,
-        mostFound,
-        isCut: shown.length < found.length,
-        groups: placeNames
-          .map(name => ({
-            ...(places[name] as PlaceWords),
-            name,
-            faults: shown.filter(fault => fault.place === name).map(fault => describeEntry(fault, said)),
-          }))
-          .filter(({ faults }) => faults.length > 0),
-        ordered: ordered.map(describeOrdered).toReversed(),
-        waiting: ordered.filter(({ status }) => status === 'waiting').length,
-        stepOf: stepsWith(ordered.flatMap(({ requestIds }) => requestIds)),
-      })
+          faults: shown.filter(fault => fault.place === name).map(fault => describeEntry(fault, said)),
+        }))
+        .filter(({ faults }) => faults.length > 0),
+      ordered: ordered.map(describeOrdered).toReversed(),
+      waiting: ordered.filter(({ status }) => status === 'waiting').length,
+      stepOf: stepsWith(ordered.flatMap(({ requestIds }) => requestIds)),
+    })
   }
 
   /** Returns a function that finds the address of a step, if the laboratory still keeps the step. */

@@ -15,7 +15,6 @@ import { countNotices, groupNotices } from '../explain/notices/group.ts'
 import { findNotices, type Noticed } from '../explain/notices/notices.ts'
 import type { Hide } from '../record/hide.ts'
 import type { RecordedLogin } from '../record/recorded.ts'
-import { labPageHeaders } from '../security-headers.ts'
 import { formatAge } from './age.ts'
 import { cursorText } from './live-stream.ts'
 import { markOf } from './mark.ts'
@@ -58,7 +57,7 @@ export function listRoutes({ hide, namesOf, ...reader }: ListSources) {
       // `clientId` does not count as a filter, because developers open the page of their client before its first login.
       const isFiltered = search !== undefined || addressFor(query, { clientId: undefined }) !== '/'
       if (search && !search.found) reply.code(404)
-      return reply.headers(labPageHeaders).viewAsync('lab/logins', {
+      return reply.viewAsync('lab/logins', {
         title: 'Logins',
         path: '/',
         live,

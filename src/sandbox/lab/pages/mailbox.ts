@@ -5,7 +5,6 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { answer, listOf, object, type Schema, text, time } from '../../http/describe.ts'
 import type { Mail, Mailbox } from '../../people/mail.ts'
 import { queryOf, refusalAnswers } from '../call-schemas.ts'
-import { labPageHeaders } from '../security-headers.ts'
 
 interface DeliveredMail extends Mail {
   id: string
@@ -79,9 +78,7 @@ export function mailboxRoutes(mailbox: KeptMail) {
         .list()
         .slice(0, mostShown)
         .map(mail => ({ ...mail, lines: mail.text.split('\n').filter(Boolean), isLink }))
-      return reply
-        .headers(labPageHeaders)
-        .viewAsync('lab/mailbox', { title: 'Mailbox', path: '/mailbox', mails, mostShown })
+      return reply.viewAsync('lab/mailbox', { title: 'Mailbox', path: '/mailbox', mails, mostShown })
     },
   }
 }

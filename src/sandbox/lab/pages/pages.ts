@@ -4,7 +4,6 @@ import { describeNotices, describeSummary, type LoginReader } from '../explain/d
 import type { NamesOf } from '../explain/find-logins.ts'
 import { markDifference, nearestOf } from '../explain/marked-value.ts'
 import { countNotices } from '../explain/notices/group.ts'
-import { labPageHeaders } from '../security-headers.ts'
 import { diagramOf } from './diagram.ts'
 import { cursorText } from './live-stream.ts'
 import { markOf } from './mark.ts'
@@ -24,13 +23,11 @@ export function pageRoutes({ namesOf, ...reader }: PageSources) {
       const found = logins.findStep((request.params as { id: string }).id)
       if (found)
         return reply.redirect(`/logins/${found.login.id}#step-${found.login.steps.indexOf(found.step) + 1}`, 303)
-      reply.headers(labPageHeaders)
       return showNone(reply, 'There is no such request')
     },
 
     async show(request: FastifyRequest, reply: FastifyReply) {
       const login = logins.find((request.params as { id: string }).id)
-      reply.headers(labPageHeaders)
       if (!login) return showNone(reply, 'There is no such login')
       const { clientId } = login
       const { status, outcome, isLoop, verdict } = describeSummary(login, reader)

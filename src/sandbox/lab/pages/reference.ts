@@ -5,7 +5,6 @@ import { checksFor } from '../explain/checks.ts'
 import { allReasons } from '../explain/find-logins.ts'
 import { guidanceOf } from '../explain/guidance.ts'
 import { notices } from '../explain/notices/notices.ts'
-import { labPageHeaders } from '../security-headers.ts'
 
 export function referenceRoutes() {
   // Nothing on this page changes while the sandbox runs.
@@ -19,7 +18,7 @@ export function referenceRoutes() {
   }
   return {
     async show(_request: FastifyRequest, reply: FastifyReply) {
-      return reply.headers(labPageHeaders).viewAsync('lab/reference', page)
+      return reply.viewAsync('lab/reference', page)
     },
   }
 }
