@@ -42,7 +42,7 @@ export function faultCalls(faults: OrderedFaults) {
         tags,
         operationId: 'listFaults',
         summary: 'List the faults that you have ordered',
-        description: 'Each fault lists the ids of the requests that it affected.',
+        description: 'Each fault lists the ids of the steps that it affected.',
         querystring: queryOf(clientIdInQuery),
         response: {
           200: answer('The waiting faults, and the faults that ended in the last ten minutes.', 'OrderedFaults'),

@@ -23,8 +23,8 @@ export interface OrderedFault extends Order {
   since: Date
   skipped: number
   consumed: number
-  /** The ids of the latest requests that the fault affected. */
-  requestIds: string[]
+  /** The ids of the latest steps that the fault affected. */
+  stepIds: string[]
 }
 
 /**
@@ -84,7 +84,7 @@ export function createOrderedFaults({ clock, hashState }: { clock: () => Date; h
         since: now,
         skipped: 0,
         consumed: 0,
-        requestIds: [],
+        stepIds: [],
       }
       all.push(ordered)
       return ordered
@@ -114,7 +114,7 @@ export function createOrderedFaults({ clock, hashState }: { clock: () => Date; h
      * requests, it skips this request, and the function tries the next candidate. The function is synchronous, so that
      * two requests never get the same fault.
      */
-    take(candidates: readonly OrderedFault[], source: RequestSource, requestId: string): OrderedFault | undefined {
+    take(candidates: readonly OrderedFault[], source: RequestSource, stepId: string): OrderedFault | undefined {
       for (const one of candidates) {
         // Check again, because somebody may have removed the fault after waitingAt was called.
         if (one.status !== 'waiting' || !all.includes(one) || !isMeant(one, source)) continue
@@ -122,7 +122,7 @@ export function createOrderedFaults({ clock, hashState }: { clock: () => Date; h
         if (one.skipped < one.skip) one.skipped++
         else {
           one.consumed++
-          one.requestIds = [...one.requestIds, requestId].slice(-20)
+          one.stepIds = [...one.stepIds, stepId].slice(-20)
           if (one.consumed === one.times) end(one, 'used up', clock())
           return one
         }
@@ -150,7 +150,7 @@ function isMeant({ clientId, state }: Order, source: RequestSource): boolean {
 
 /** Describes a fault as JSON. The JSON says whether the order has a state, but does not contain the state. */
 export function describeOrdered({ id, fault, clientId, state, skip, times, options, status, ...rest }: OrderedFault) {
-  const { orderedAt, since, skipped, consumed, requestIds } = rest
+  const { orderedAt, since, skipped, consumed, stepIds } = rest
   return {
     id,
     fault: fault.name,
@@ -165,7 +165,8 @@ export function describeOrdered({ id, fault, clientId, state, skip, times, optio
     status,
     skipped,
     consumed,
-    requestIds,
+    // The JSON of the laboratory keeps this name, because programs read it. The values are ids of steps.
+    requestIds: stepIds,
     orderedAt,
     ...(status === 'waiting' ? { dropsAt: dropTimeOf({ since }) } : { overAt: since }),
     ...(status === 'dropped' && { message: `Dropped: no request matched for ${waitMinutes} minutes.` }),

@@ -134,7 +134,7 @@ export function faultPage({ logins, orderedFaults, namesOf }: Sources) {
         .filter(({ faults }) => faults.length > 0),
       ordered: ordered.map(describeOrdered).toReversed(),
       waiting: ordered.filter(({ status }) => status === 'waiting').length,
-      stepOf: stepsWith(ordered.flatMap(({ requestIds }) => requestIds)),
+      stepOf: stepsWith(ordered.flatMap(({ stepIds }) => stepIds)),
     })
   }
 
