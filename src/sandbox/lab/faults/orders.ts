@@ -16,11 +16,10 @@ export interface OrderedFault extends Order {
   id: string
   status: 'waiting' | 'used up' | 'dropped'
   orderedAt: Date
-  /**
-   * While the fault waits, this is the time of the last matching request. If no request has matched yet, it is the time
-   * of the order. For an ended fault, it is the time at which the fault ended.
-   */
-  since: Date
+  /** The time of the last matching request. If no request has matched yet, this is the time of the order. */
+  idleSince: Date
+  /** Undefined while the fault waits. */
+  endedAt: Date | undefined
   skipped: number
   consumed: number
   /** The ids of the latest steps that the fault affected. */
@@ -52,7 +51,7 @@ export function createOrderedFaults({ clock, hashState }: { clock: () => Date; h
    */
   function dropOld(): OrderedFault[] {
     const now = clock()
-    const isOld = ({ since }: OrderedFault) => now.getTime() - since.getTime() >= waitMs
+    const isOld = ({ idleSince, endedAt = idleSince }: OrderedFault) => now.getTime() - endedAt.getTime() >= waitMs
     for (const one of all) if (one.status === 'waiting' && isOld(one)) end(one, 'dropped', dropTimeOf(one))
     all = all.filter(one => one.status === 'waiting' || !isOld(one))
     const ended = all.filter(({ status }) => status !== 'waiting')
@@ -63,7 +62,7 @@ export function createOrderedFaults({ clock, hashState }: { clock: () => Date; h
 
   function end(one: OrderedFault, status: 'used up' | 'dropped', at: Date): void {
     one.status = status
-    one.since = at
+    one.endedAt = at
   }
 
   const waiting = () => dropOld().filter(({ status }) => status === 'waiting')
@@ -81,7 +80,8 @@ export function createOrderedFaults({ clock, hashState }: { clock: () => Date; h
         id: randomUUID(),
         status: 'waiting',
         orderedAt: now,
-        since: now,
+        idleSince: now,
+        endedAt: undefined,
         skipped: 0,
         consumed: 0,
         stepIds: [],
@@ -118,7 +118,7 @@ export function createOrderedFaults({ clock, hashState }: { clock: () => Date; h
       for (const one of candidates) {
         // Check again, because somebody may have removed the fault after waitingAt was called.
         if (one.status !== 'waiting' || !all.includes(one) || !isMeant(one, source)) continue
-        one.since = clock()
+        one.idleSince = clock()
         if (one.skipped < one.skip) one.skipped++
         else {
           one.consumed++
@@ -133,8 +133,8 @@ export function createOrderedFaults({ clock, hashState }: { clock: () => Date; h
 }
 
 /** Returns the time at which a waiting fault is dropped if no further request matches. */
-function dropTimeOf({ since }: Pick<OrderedFault, 'since'>): Date {
-  return new Date(since.getTime() + waitMs)
+function dropTimeOf({ idleSince }: Pick<OrderedFault, 'idleSince'>): Date {
+  return new Date(idleSince.getTime() + waitMs)
 }
 
 /** Describes the fault as the laboratory records it in the step of the affected request. */
@@ -150,7 +150,7 @@ function isMeant({ clientId, state }: Order, source: RequestSource): boolean {
 
 /** Describes a fault as JSON. The JSON says whether the order has a state, but does not contain the state. */
 export function describeOrdered({ id, fault, clientId, state, skip, times, options, status, ...rest }: OrderedFault) {
-  const { orderedAt, since, skipped, consumed, stepIds } = rest
+  const { orderedAt, idleSince, endedAt, skipped, consumed, stepIds } = rest
   return {
     id,
     fault: fault.name,
@@ -168,7 +168,7 @@ export function describeOrdered({ id, fault, clientId, state, skip, times, optio
     // The JSON of the laboratory keeps this name, because programs read it. The values are ids of steps.
     requestIds: stepIds,
     orderedAt,
-    ...(status === 'waiting' ? { dropsAt: dropTimeOf({ since }) } : { overAt: since }),
+    ...(endedAt === undefined ? { dropsAt: dropTimeOf({ idleSince }) } : { overAt: endedAt }),
     ...(status === 'dropped' && { message: `Dropped: no request matched for ${waitMinutes} minutes.` }),
   }
 }
