@@ -1,18 +1,16 @@
 // How long the tokens and codes of a client are valid. A client can have its own lifetimes. Otherwise the lifetimes
 // from the settings apply.
 import type { Lifetimes } from '../services.ts'
+import { BoundedMap } from '../values/bounded-map.ts'
 
 export type ClientLifetimes = ReturnType<typeof createLifetimes>
 
-/**
- * The maximum number of clients with their own lifetimes. If one more client gets its own lifetimes, the code removes
- * the oldest entry.
- */
+/** The maximum number of clients with their own lifetimes. */
 const mostClients = 1000
 
 /** Keeps the lifetimes of clients in memory only. After a restart, all clients have the lifetimes from the settings. */
 export function createLifetimes(settings: Lifetimes) {
-  const own = new Map<string, Partial<Lifetimes>>()
+  const own = new BoundedMap<string, Partial<Lifetimes>>(mostClients)
 
   return {
     of(clientId: string): Lifetimes {
@@ -21,10 +19,8 @@ export function createLifetimes(settings: Lifetimes) {
 
     /** Sets the client's own lifetimes. If a lifetime is left out, the settings apply. */
     set(clientId: string, lifetimes: Partial<Lifetimes>): void {
-      own.delete(clientId)
-      if (Object.keys(lifetimes).length === 0) return
-      if (own.size >= mostClients) own.delete([...own.keys()][0]!)
-      own.set(clientId, lifetimes)
+      if (Object.keys(lifetimes).length === 0) own.delete(clientId)
+      else own.set(clientId, lifetimes)
     },
 
     forget(clientIds: readonly string[]): void {

@@ -8,6 +8,7 @@ import { listSecretHashes } from '../../store/client-secrets.ts'
 import { signAccessToken, verifyAccessToken } from '../../tokens/access-token.ts'
 import { findCaller } from '../../tokens/find-caller.ts'
 import { hashToken } from '../../tokens/opaque-token.ts'
+import { BoundedMap } from '../../values/bounded-map.ts'
 import { isEqual } from '../../values/is-equal.ts'
 import { isId } from '../../values/is-id.ts'
 import type { LabStep, StepFault } from '../record/recorded.ts'
@@ -106,7 +107,7 @@ function opaqueText(form: OpaqueForm): string {
 
 /** Replaces access tokens with opaque strings, like the tokens of a platform that does not use JWTs. */
 export function createOpaqueTokens() {
-  const tokens = new Map<string, string>()
+  const tokens = new BoundedMap<string, string>(mostOpaqueTokens)
   /** What the client has sent in the requests that `acceptIn` has changed. */
   const sent = new WeakMap<FastifyRequest, { authorization?: string; body?: unknown }>()
   const note = (request: FastifyRequest, values: { authorization?: string; body?: unknown }) =>
@@ -115,7 +116,6 @@ export function createOpaqueTokens() {
     make(token: string, form: OpaqueForm): string {
       const opaque = opaqueText(form)
       tokens.set(opaque, token)
-      if (tokens.size > mostOpaqueTokens) tokens.delete(tokens.keys().next().value!)
       return opaque
     },
 

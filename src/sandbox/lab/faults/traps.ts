@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { step } from '../../observe/observe.ts'
+import { BoundedMap } from '../../values/bounded-map.ts'
 import { parseJson } from '../../values/parse-json.ts'
 import type { StepFault } from '../record/recorded.ts'
 import { type OrderedFault, stepFaultOf } from './orders.ts'
@@ -11,15 +12,13 @@ const mostTraps = 1000
 export type Traps = ReturnType<typeof createTraps>
 
 export function createTraps() {
-  /** The fault of each trap, keyed by the id of the trap, oldest first. */
-  const faults = new Map<string, OrderedFault>()
+  /** The fault of each trap, keyed by the id of the trap. */
+  const faults = new BoundedMap<string, OrderedFault>(mostTraps)
 
   return {
     set(ordered: OrderedFault): { id: string; path: string } {
       const id = randomUUID()
       faults.set(id, ordered)
-      const [oldest] = faults.keys()
-      if (faults.size > mostTraps && oldest !== undefined) faults.delete(oldest)
       return { id, path: `/trap/${id}` }
     },
 

@@ -1,11 +1,12 @@
 // Keeps the results of searches for the pages that show them. The text of a search may be a secret, so it is not kept.
 import { randomUUID } from 'node:crypto'
+import { BoundedMap } from '../../values/bounded-map.ts'
 
 const mostKept = 50
 
 export function createSearches() {
-  /** The ids of the found logins, keyed by the id of the search. The oldest search comes first. */
-  const kept = new Map<string, Set<string>>()
+  /** The ids of the found logins, keyed by the id of the search. */
+  const kept = new BoundedMap<string, Set<string>>(mostKept)
   return {
     /**
      * Returns the id of the search. An address can contain this id, because the id is not secret. The text of the
@@ -14,8 +15,6 @@ export function createSearches() {
     keep(loginIds: string[]): string {
       const id = randomUUID()
       kept.set(id, new Set(loginIds))
-      const [oldest] = kept.keys()
-      if (kept.size > mostKept) kept.delete(oldest!)
       return id
     },
 
