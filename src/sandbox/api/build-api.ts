@@ -8,7 +8,7 @@ import { createServer } from '../http/server.ts'
 import { observeRequests } from '../observe/observe.ts'
 import type { Services } from '../services.ts'
 import { readAsset } from '../web/assets.ts'
-import { callsAssets, showCallsPage } from '../web/calls-page.ts'
+import { callsAssets, callsPageHandler } from '../web/calls-page.ts'
 import { setPageHeaders } from '../web/page-headers.ts'
 import { registerViews, stylesheet } from '../web/views.ts'
 import { ApiError, answerInApiDialect, refusalToRemove, toErrorBody } from './api-error.ts'
@@ -17,7 +17,7 @@ import { readJsonBodies } from './body.ts'
 import { apiDescription, descriptionRoutes } from './descriptions.ts'
 import { groupRoutes } from './groups.ts'
 import * as operations from './operations.ts'
-import { apiCallsPage, showHome } from './pages.ts'
+import { apiCallsPage, homeHandler } from './pages.ts'
 import { acceptTokens, requireToken } from './require-token.ts'
 import { apiSchemas } from './schemas.ts'
 
@@ -71,11 +71,11 @@ export async function buildApi(services: Services): Promise<FastifyInstance> {
     await scope.register(async pages => {
       await registerViews(pages, { icon, assets: [stylesheet, copyButtons, ...callsAssets] })
       pages.addHook('onRequest', async (_request, reply) => setPageHeaders(reply))
-      pages.get('/', { exposeHeadRoute }, showHome(services.addresses))
+      pages.get('/', { exposeHeadRoute }, homeHandler(services.addresses))
       pages.get(
         '/apps/v1/docs',
         { exposeHeadRoute },
-        showCallsPage(apiCallsPage(services.addresses), () => scope.swagger()),
+        callsPageHandler(apiCallsPage(services.addresses), () => scope.swagger()),
       )
     })
 

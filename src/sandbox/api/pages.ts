@@ -7,7 +7,7 @@ import { setPageHeaders } from '../web/page-headers.ts'
 import { contexts } from './schemas.ts'
 
 /** Shows the page at the API's own address. This page says what the API is, and where to read more. */
-export function showHome({ apiUrl, portalUrl, labUrl }: Addresses) {
+export function homeHandler({ apiUrl, portalUrl, labUrl }: Addresses) {
   return async (_request: FastifyRequest, reply: FastifyReply) => {
     setPageHeaders(reply, { hasScript: true })
     return reply.viewAsync('application-api', {

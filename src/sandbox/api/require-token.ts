@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { step } from '../observe/observe.ts'
 import type { Services } from '../services.ts'
 import type { Maker } from '../store/applications.ts'
-import type { Caller, CallerFault, TokenKind } from '../tokens/find-caller.ts'
+import type { Caller, CallerReason, TokenKind } from '../tokens/find-caller.ts'
 import { identifyCaller } from '../tokens/identify-caller.ts'
 import { ApiError, permissionDenied } from './api-error.ts'
 
@@ -69,7 +69,7 @@ export function requireToken(
   })
 }
 
-function unauthorized(reason: CallerFault): ApiError {
+function unauthorized(reason: CallerReason): ApiError {
   // Without a token, the challenge contains no error code (RFC 6750 3.1).
   const error = reason === 'token-missing' ? '' : ', error="invalid_token"'
   const headers = { 'www-authenticate': `Bearer realm="application API"${error}` }

@@ -7,11 +7,11 @@ import type { Services } from '../services.ts'
 import { insertAppAccessTokens } from '../store/app-access-tokens.ts'
 import {
   type Application,
-  claimApplication,
   findApplication,
   findApplicationOf,
   insertApplication,
   listApplicationsOf,
+  lockApplicationForChange,
   type Maker,
   removeApplicationOf,
   setApplicationFields,
@@ -144,16 +144,16 @@ export async function changeApplication(
   { userId, isKnownVersion }: Condition,
 ): Promise<Application> {
   return store.transaction(async db => {
-    const claimed = await claim(db, id, userId, clock())
-    const fields = mergeFields(claimed, change)
-    const growth = sizeOfFields(fields) - sizeOfFields(claimed)
+    const locked = await lockForChange(db, id, userId, clock())
+    const fields = mergeFields(locked, change)
+    const growth = sizeOfFields(fields) - sizeOfFields(locked)
     if (growth > 0) {
-      await lockGroup(db, claimed.groupId)
-      await requireRoomForGrowth(db, claimed.groupId, growth)
+      await lockGroup(db, locked.groupId)
+      await requireRoomForGrowth(db, locked.groupId, growth)
     }
-    if (!isKnownVersion(claimed.version - 1)) throw new Refusal('changed-meanwhile')
+    if (!isKnownVersion(locked.version - 1)) throw new Refusal('changed-meanwhile')
     await setApplicationFields(db, id, fields)
-    return { ...claimed, ...fields }
+    return { ...locked, ...fields }
   })
 }
 
@@ -165,8 +165,8 @@ export async function removeApplication(
 ): Promise<void> {
   const now = clock()
   await store.transaction(async db => {
-    const claimed = await claim(db, id, userId, now, { managed: id })
-    if (!isKnownVersion(claimed.version - 1)) throw new Refusal('changed-meanwhile')
+    const locked = await lockForChange(db, id, userId, now, { managed: id })
+    if (!isKnownVersion(locked.version - 1)) throw new Refusal('changed-meanwhile')
     await removeApplicationOf(db, id, { userId, now })
   })
 }
@@ -185,23 +185,23 @@ export async function addSecret(
   await store.transaction(async db => {
     // Lock the row of the application first. Otherwise, if two calls ran at the same time, each call could remove the
     // secret of the other call.
-    await claim(db, id, maker.userId, now)
+    await lockForChange(db, id, maker.userId, now)
     await addClientSecret(db, id, hashToken(secret), { maker, now })
   })
   return secret
 }
 
 /** Locks the application for a change by one of its developers. Throws Refusal. */
-async function claim(
+async function lockForChange(
   db: Db,
   id: string,
   userId: string,
   now: Date,
   details: { managed?: string } = {},
 ): Promise<Application> {
-  const claimed = isId(id) ? await claimApplication(db, id, { userId, now }) : undefined
-  if (!claimed) throw await refusalToChange(db, id, details)
-  return claimed
+  const locked = isId(id) ? await lockApplicationForChange(db, id, { userId, now }) : undefined
+  if (!locked) throw await refusalToChange(db, id, details)
+  return locked
 }
 
 /**

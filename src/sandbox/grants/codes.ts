@@ -66,7 +66,7 @@ export async function issueAllowedCode(
 
 // If an exchange is repeated within this time, it counts as a retry. A browser may deliver one callback twice, and two
 // replicas of the client may then exchange the same code.
-const graceMs = 10_000
+const retryMs = 10_000
 
 /** The values that an authenticated client sends to redeem a code. */
 export interface Exchange {
@@ -165,7 +165,7 @@ async function whyNotRedeemed(
     const isSame = isSameUri && isSameState && (isSameChallenge || grant.codeChallenge === '')
     // Another instance may have redeemed the code. The clock of that instance may be ahead, so the difference can be
     // negative. Because of Math.abs, the exchange does not count as a retry if that clock is days ahead.
-    const isReplay = isSame && Math.abs(clock().getTime() - grant.redeemedAt.getTime()) <= graceMs
+    const isReplay = isSame && Math.abs(clock().getTime() - grant.redeemedAt.getTime()) <= retryMs
     // If this is not a retry by the same client, two callers have the code. The portal cannot know which caller is the
     // client, so the tokens end (RFC 6749 4.1.2).
     if (!isReplay) await store.write(db => revokeGrant(db, grant.grantId, clock()))

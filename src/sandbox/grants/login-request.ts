@@ -132,8 +132,8 @@ export async function readLoginRequest(
   const isCancelUrl = isUrlOf(origins, cancelUrl)
   notes.check({ name: 'cancel_url', passed: isCancelUrl, expected: origins, received: cancelUrl })
   if (!isCancelUrl) refuse('cancel-url-foreign', { field: 'cancel_url' })
-  const challengeFault = findChallengeFault(parameters)
-  if (challengeFault) refuse('challenge-invalid', challengeFault)
+  const challengeProblem = findChallengeProblem(parameters)
+  if (challengeProblem) refuse('challenge-invalid', challengeProblem)
   return { application, redirectUri, cancelUrl: cancelUrl as string, state, codeChallenge: parameters.code_challenge }
 }
 
@@ -188,7 +188,7 @@ function isUrlOf(origins: string[], url: string | undefined): boolean {
   return !username && !password && origins.includes(origin)
 }
 
-function findChallengeFault(parameters: Parameters): RefusalDetails | undefined {
+function findChallengeProblem(parameters: Parameters): RefusalDetails | undefined {
   const { code_challenge: challenge, code_challenge_method: method } = parameters
   if (challenge === undefined) return method === undefined ? undefined : { field: 'code_challenge', isMissing: true }
   // Without a method, the challenge would be the verifier itself (the method `plain`, RFC 7636 4.3). That challenge

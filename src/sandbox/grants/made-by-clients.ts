@@ -2,7 +2,7 @@
 // what the client has made.
 import { Refusal } from '../observe/refusal.ts'
 import type { Services } from '../services.ts'
-import { claimApplication, removeApplicationOf } from '../store/applications.ts'
+import { lockApplicationForChange, removeApplicationOf } from '../store/applications.ts'
 import { addClientSecret } from '../store/client-secrets.ts'
 import { finishAuthorization } from '../store/consents.ts'
 import { endMadeByClient, listMadeByClients, type MadeByClient } from '../store/made-by-clients.ts'
@@ -50,11 +50,11 @@ export async function renewMadeByClient(
   if (!isId(applicationId) || !isClientId(clientId)) throw new Refusal('application-unknown')
   return store.transaction(async db => {
     // First check whether the form was sent before: after the first request, the record may no longer be in the list,
-    // and claimMade would throw. All entries of the page share one form id, so the form id alone does not identify an
+    // and lockMade would throw. All entries of the page share one form id, so the form id alone does not identify an
     // entry.
     const id = `${form.id} ${applicationId} ${clientId}`
     if (!(await finishAuthorization(db, id, form.expiresAt))) throw new Refusal('secret-shown')
-    const made = await claimMade(db, { userId, ids, now })
+    const made = await lockMade(db, { userId, ids, now })
     await endMadeByClient(db, made)
     await addClientSecret(db, made.applicationId, hashToken(clientSecret), { maker: { userId, clientId: null }, now })
     return { made, clientSecret }
@@ -71,7 +71,7 @@ export async function removeMadeByClient(
 ): Promise<MadeByClient> {
   const now = clock()
   return store.transaction(async db => {
-    const made = await claimMade(db, { userId, ids, now })
+    const made = await lockMade(db, { userId, ids, now })
     if (made.what === 'application') await removeApplicationOf(db, made.applicationId, { userId, now })
     else if (made.hasOtherSecret) await endMadeByClient(db, made)
     else throw new Refusal('last-secret')
@@ -80,10 +80,11 @@ export async function removeMadeByClient(
 }
 
 /** Finds what the client has made, and locks the application until the transaction ends. Throws Refusal. */
-async function claimMade(db: Db, { userId, ids, now }: { userId: string; ids: MadeIds; now: Date }) {
+async function lockMade(db: Db, { userId, ids, now }: { userId: string; ids: MadeIds; now: Date }) {
   const { applicationId } = ids
-  const isClaimed = isId(applicationId) && (await claimApplication(db, applicationId, { userId, now })) !== undefined
-  const made = isClaimed ? await findMade(db, { userId, ids, now }) : undefined
+  const isLocked =
+    isId(applicationId) && (await lockApplicationForChange(db, applicationId, { userId, now })) !== undefined
+  const made = isLocked ? await findMade(db, { userId, ids, now }) : undefined
   if (!made) throw new Refusal('application-unknown')
   return made
 }

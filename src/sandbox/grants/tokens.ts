@@ -39,13 +39,13 @@ export function issueTokens(
   { grantId, userId, generation, clientId, refreshToken }: TokenFamily & { clientId: string; refreshToken: string },
 ): IssuedTokens {
   const lifetimeSeconds = lifetimes(clientId).accessTokenSeconds
-  const order = { issuer: addresses.portalUrl, grantId, generation, userId, clientId, now: clock(), lifetimeSeconds }
-  return { accessToken: signUserToken(signingKey, order), expiresInSeconds: lifetimeSeconds, refreshToken }
+  const token = { issuer: addresses.portalUrl, grantId, generation, userId, clientId, now: clock(), lifetimeSeconds }
+  return { accessToken: signUserToken(signingKey, token), expiresInSeconds: lifetimeSeconds, refreshToken }
 }
 
 // Within this time, the portal repeats its answer to a replaced token: a second tab, or a client that lost the answer,
 // may send the token again.
-const graceMs = 10_000
+const retryMs = 10_000
 
 /**
  * Replaces a refresh token with its successor, and issues a new access token (RFC 6749 6, RFC 9700 4.14.2). The caller
@@ -89,7 +89,7 @@ async function repeatOrRevoke(
   // Another instance may have replaced the token. The clock of that instance may be ahead, so the difference can be
   // negative. Because of Math.abs, the portal does not repeat its answer if that clock is days ahead.
   const distanceMs = Math.abs(token.now.getTime() - replaced.replacedAt.getTime())
-  if (replaced.isLatest && distanceMs < graceMs) return replaced
+  if (replaced.isLatest && distanceMs < retryMs) return replaced
   await store.write(db => revokeGrant(db, replaced.grantId, token.now))
   return undefined
 }
@@ -143,8 +143,8 @@ export async function makePortalToken(
 ): Promise<{ accessToken: string; expiresAt: Date }> {
   const now = clock()
   const expiresAt = new Date(now.getTime() + userTokenLifetime * 1000)
-  const order = { issuer: addresses.portalUrl, grantId: id, userId, clientId: addresses.portalUrl, now }
-  const accessToken = signUserToken(await keyRing.currentSigningKey(), order)
+  const token = { issuer: addresses.portalUrl, grantId: id, userId, clientId: addresses.portalUrl, now }
+  const accessToken = signUserToken(await keyRing.currentSigningKey(), token)
   const tokenEnd = accessToken.slice(-4)
   await store.transaction(async db => {
     await requireProof(db, userId, proof)

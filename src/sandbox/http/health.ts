@@ -2,7 +2,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Services } from '../services.ts'
 import type { Store } from '../store/store.ts'
-import { storeFaultOf } from '../store/store-fault.ts'
+import { storeFailureOf } from '../store/store-failure.ts'
 
 const probeLifetimeMs = 1000
 
@@ -45,7 +45,7 @@ export function healthRoutes({ probe, isStopping }: Pick<Services, 'probe' | 'is
       await probe()
       return { status: 'ready' }
     } catch (error) {
-      const fault = storeFaultOf(error)
+      const fault = storeFailureOf(error)
       request.log.warn({ code: 'not-ready', fault, cause: (error as Error).message }, 'the store cannot be written to')
       return reply.status(503).send({ status: 'not ready', store: fault ?? 'failing' })
     }

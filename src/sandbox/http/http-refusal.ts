@@ -2,11 +2,11 @@
 // the pages and the calls for users each have one. The code chooses the status of an error, and writes one line to the
 // log.
 import type { FastifyReply } from 'fastify'
-import { noteReason, stepUrlOf, whoAndWhy } from '../observe/observe.ts'
+import { clientAndReason, noteReason, stepUrlOf } from '../observe/observe.ts'
 import type { Reason } from '../observe/reasons.ts'
 import { Refusal } from '../observe/refusal.ts'
 import { Busy } from '../people/turns.ts'
-import { storeFaultOf } from '../store/store-fault.ts'
+import { storeFailureOf } from '../store/store-failure.ts'
 
 /**
  * A refusal together with its answer: a status, and a message in the words of one dialect. The message must not contain
@@ -65,7 +65,7 @@ export class RepeatedHost extends Error {
  */
 export function classifyError(error: unknown): { statusCode: number; reason: CommonReason } {
   if (error instanceof Busy) return { statusCode: 503, reason: 'busy' }
-  if (storeFaultOf(error)) return { statusCode: 503, reason: 'store-unavailable' }
+  if (storeFailureOf(error)) return { statusCode: 503, reason: 'store-unavailable' }
   const { statusCode } = error as { statusCode?: number }
   if (error instanceof RepeatedHost) return { statusCode: error.statusCode, reason: 'host-repeated' }
   if (statusCode === 413) return { statusCode, reason: 'body-too-large' }
@@ -98,7 +98,7 @@ export function reportRefusal(
     reply.header('x-request-id', request.id)
     if (help !== undefined) reply.header('link', `<${help}>; rel="help"`)
   }
-  const who = whoAndWhy(request)
+  const who = clientAndReason(request)
   if (error instanceof Busy) request.log.info({ code: 'busy', ...who }, 'too many passwords are waiting to be hashed')
   else if (statusCode >= 500)
     request.log.error({ code: `${dialect}-failed`, ...who, cause: (error as Error).message }, 'a request failed')

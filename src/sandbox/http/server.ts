@@ -13,7 +13,7 @@ import Fastify, {
   type FastifyServerOptions,
   LogController,
 } from 'fastify'
-import { whoAndWhy } from '../observe/observe.ts'
+import { clientAndReason } from '../observe/observe.ts'
 import { closeWith } from './connections.ts'
 import { RepeatedHost, reportRefusal } from './http-refusal.ts'
 import { prepareToListen } from './listen.ts'
@@ -141,7 +141,7 @@ export function createServer({ logger, toBody, dialect }: ServerOptions): Fastif
         route: request.routeOptions.url ?? '(none)',
         statusCode: reply.statusCode,
         durationMs: Math.round(reply.elapsedTime),
-        ...whoAndWhy(request),
+        ...clientAndReason(request),
       },
       'request',
     )

@@ -1,6 +1,6 @@
 // Builds the laboratory as part of a sandbox, and connects it to the platform.
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
-import { whoAndWhy } from '../observe/observe.ts'
+import { clientAndReason } from '../observe/observe.ts'
 import type { Observer } from '../observe/steps.ts'
 import { findApplicationNames } from '../store/applications.ts'
 import { isId } from '../values/is-id.ts'
@@ -44,7 +44,7 @@ export async function openLab(
   const stepFaults = createStepFaults()
   const opaqueTokens = createOpaqueTokens()
   const platform: PlatformAccess = {
-    clientOf: request => whoAndWhy(request).clientId,
+    clientOf: request => clientAndReason(request).clientId,
     provenClientOf: request => findProvenClient(services, request),
     enlargeToken: (accessToken, bytes) => enlargeAccessToken(services, accessToken, bytes),
     endTokenIn: (accessToken, seconds) => endAccessTokenIn(services, accessToken, seconds),

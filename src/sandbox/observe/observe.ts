@@ -48,10 +48,13 @@ export function noteReason(request: FastifyRequest, reason: Reason): void {
 }
 
 /**
- * Returns what the log says about a request. The log does not contain unknown client ids, because a stranger can send
+ * Returns the client and the reason that the log names for a request. The log does not contain unknown client ids, because a stranger can send
  * any text as an id.
  */
-export function whoAndWhy(request: FastifyRequest): { clientId?: string | undefined; reason?: Reason | undefined } {
+export function clientAndReason(request: FastifyRequest): {
+  clientId?: string | undefined
+  reason?: Reason | undefined
+} {
   const { about: { knownClientId, provenClientId } = {}, reason } = notes.get(request) ?? {}
   const clientId = provenClientId ?? knownClientId
   return { ...(clientId !== undefined && { clientId }), ...(reason !== undefined && { reason }) }

@@ -9,7 +9,7 @@ import { createServer } from '../http/server.ts'
 import { observeRequests, step } from '../observe/observe.ts'
 import { Refusal } from '../observe/refusal.ts'
 import type { Services } from '../services.ts'
-import { showCallsPage } from '../web/calls-page.ts'
+import { callsPageHandler } from '../web/calls-page.ts'
 import { accessTokenRoutes } from './account/access-token.ts'
 import { requireVisitor } from './account/account.ts'
 import { allowedApplicationsRoutes, madePath } from './account/applications.ts'
@@ -97,7 +97,7 @@ export async function buildPortal(services: Services): Promise<FastifyInstance> 
       ownForms.post('/reset-password', reset.reset)
       ownForms.get(
         '/api/docs',
-        showCallsPage(portalCallsPage(services.addresses), () => portal.swagger()),
+        callsPageHandler(portalCallsPage(services.addresses), () => portal.swagger()),
       )
       ownForms.get('/api/openapi.json', async () => portal.swagger())
       ownForms.get('/terms', show('terms', { title: 'Terms', width: 'middle' }))

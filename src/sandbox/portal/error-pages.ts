@@ -215,7 +215,7 @@ async function answerLoginRefusal(
   const { description } = loginErrorOf(refusal)
   const location = loginErrorUrl(refusal, services.addresses.portalUrl)
   reportRefusal(reply, refusal, { statusCode: 400, reason, message: description }, 'page')
-  if (await isAllowed(services, application.id, request)) return reply.redirect(location, 303)
+  if (await hasAllowedApplication(services, application.id, request)) return reply.redirect(location, 303)
   // The site behind the link must not learn the address of this page. This policy also hides the Origin header, but the
   // page has no form that would need this header.
   reply.status(400).header('referrer-policy', 'no-referrer')
@@ -245,7 +245,7 @@ export function forDevelopers(request: FastifyRequest, reason: Reason) {
  * Returns whether the visitor has allowed the application. Returns false if the store cannot be read. The function runs
  * while the portal answers an error, so it must not throw another error.
  */
-async function isAllowed(
+async function hasAllowedApplication(
   services: Pick<Services, 'store' | 'clock'>,
   applicationId: string,
   request: FastifyRequest,

@@ -45,7 +45,7 @@ export function readFields<Fields>(request: FastifyRequest): SentFields<Fields> 
 
   function refuseFirst(names: readonly PropertyKey[]): void {
     for (const field of known) {
-      const reason = names.includes(field) && reasons[errors.get(field)?.keyword ?? '']
+      const reason = names.includes(field) && reasonOfKeyword[errors.get(field)?.keyword ?? '']
       if (reason) throw new Refusal(reason, { field })
     }
   }
@@ -67,7 +67,7 @@ export function readFields<Fields>(request: FastifyRequest): SentFields<Fields> 
  * The keywords of a schema that a field can violate, and the reason for each keyword. Other keywords, such as `format`,
  * only describe a field: the domain code compares the value of such a field with the stored value.
  */
-const reasons: Record<string, Reason> = {
+const reasonOfKeyword: Record<string, Reason> = {
   required: 'field-missing',
   dependencies: 'field-missing',
   enum: 'grant-type-unsupported',

@@ -4,7 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Mark, markFor } from '../people/password.ts'
 import { endSession, findSession, type SignedInUser, sessionLifetimeMs, startSession } from '../people/sessions.ts'
 import type { Services } from '../services.ts'
-import { storeFaultOf } from '../store/store-fault.ts'
+import { storeFailureOf } from '../store/store-failure.ts'
 import type { Credentials } from '../store/users.ts'
 import { makeFormToken, readFormToken } from '../tokens/form-token.ts'
 
@@ -25,7 +25,7 @@ export async function findVisitor(
   const id = readSessionId(request)
   if (id === undefined) return undefined
   return findSession(services, id, error => {
-    const fault = storeFaultOf(error)
+    const fault = storeFailureOf(error)
     request.log.warn({ code: 'session-not-extended', fault, cause: error.message }, 'a session may end early')
   })
 }

@@ -1,6 +1,6 @@
 // The page with the two forms for signing in and for creating an account, and the pages for signing out.
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { noteAbout, noteReason, whoAndWhy } from '../observe/observe.ts'
+import { clientAndReason, noteAbout, noteReason } from '../observe/observe.ts'
 import { catchRefusal, Refusal } from '../observe/refusal.ts'
 import { checkPassword } from '../people/password.ts'
 import { registerUser } from '../people/register.ts'
@@ -97,7 +97,7 @@ export function signInRoutes(services: SignInServices) {
   ) {
     // If the password was changed after the check, the old password counts as wrong.
     noteReason(request, reason === 'too-many-failures' ? reason : 'password-wrong')
-    request.log.info({ code: 'sign-in-refused', ...whoAndWhy(request) }, 'a sign-in was refused')
+    request.log.info({ code: 'sign-in-refused', ...clientAndReason(request) }, 'a sign-in was refused')
     if (details.retryAfterSeconds !== undefined) {
       const problem = setTooMany(reply, 'failed attempts', details.retryAfterSeconds)
       return showSignInPage(reply, services, purpose, { signIn: { problem, email } })

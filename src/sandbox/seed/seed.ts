@@ -189,7 +189,7 @@ async function insertSeededApplication(db: Db, { seed, now, report }: Seeding, u
     defaultRedirectUri: redirectUris[0] ?? '',
   }
   const ownGroupId = await findOwnGroup(db, userId)
-  const hasRoom = await isAllowed(report, 'No application was made for SEED_CLIENT_ID', async () => {
+  const fits = await hasRoom(report, 'No application was made for SEED_CLIENT_ID', async () => {
     if (ownGroupId) {
       await lockGroup(db, ownGroupId)
       await requireRoomForApplication(db, ownGroupId, sizeOfFields(fields))
@@ -198,7 +198,7 @@ async function insertSeededApplication(db: Db, { seed, now, report }: Seeding, u
       await requireRoomForGroup(db, userId)
     }
   })
-  if (!hasRoom) return false
+  if (!fits) return false
   const groupId = ownGroupId ?? (await createGroup(db, 'Sandbox developers', userId, now)).id
   const dates = { createdAt: now, createdBy: userId, updatedAt: now, updatedBy: userId }
   const application = { ...fields, ...dates, id: clientId, groupId, linkId: randomUUID(), madeByClient: null }
@@ -211,29 +211,29 @@ async function setSeededRedirectUris(db: Db, { seed, now, report }: Seeding, app
   const { id, groupId } = application
   const fields = { ...application, redirectUris: seed.redirectUris, defaultRedirectUri: seed.redirectUris[0] ?? '' }
   const growth = sizeOfFields(fields) - sizeOfFields(application)
-  const hasRoom = await isAllowed(report, 'SEED_REDIRECT_URIS did not take effect', async () => {
+  const fits = await hasRoom(report, 'SEED_REDIRECT_URIS did not take effect', async () => {
     if (growth <= 0) return
     await lockGroup(db, groupId)
     await requireRoomForGrowth(db, groupId, growth)
   })
-  if (hasRoom) await setRedirectUris(db, id, seed.redirectUris, now)
-  return hasRoom
+  if (fits) await setRedirectUris(db, id, seed.redirectUris, now)
+  return fits
 }
 
-const reasons: Partial<Record<Reason, string>> = {
+const limitSentences: Partial<Record<Reason, string>> = {
   'too-many-groups': 'the account has reached the limit on groups. Leave a group.',
   'too-many-applications':
     'the oldest group of the account has too many applications. Remove an application from this group.',
   'too-many-bytes': 'the fields of all applications in its group would take too much room. Shorten some fields.',
 }
 
-async function isAllowed({ refused }: SeedReport, failure: string, look: () => Promise<void>): Promise<boolean> {
+async function hasRoom({ refused }: SeedReport, failure: string, look: () => Promise<void>): Promise<boolean> {
   try {
     await look()
     return true
   } catch (error) {
     if (!(error instanceof Refusal)) throw error
-    refused.push(`${failure}: ${reasons[error.reason]}`)
+    refused.push(`${failure}: ${limitSentences[error.reason]}`)
     return false
   }
 }

@@ -146,7 +146,7 @@ async function readPortion(db: Db, userId: string, last?: Application): Promise<
  * has the new version, which is one more than the version that callers have read. If the user is not a developer of the
  * application, the function changes nothing and returns undefined.
  */
-export async function claimApplication(
+export async function lockApplicationForChange(
   db: Db,
   id: string,
   { userId, now }: { userId: string; now: Date },

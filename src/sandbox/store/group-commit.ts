@@ -3,7 +3,7 @@
 
 import type { Db } from './schema.ts'
 import type { Database } from './store.ts'
-import { storeFaultOf } from './store-fault.ts'
+import { storeFailureOf } from './store-failure.ts'
 
 /**
  * A function that waits for its turn, and then calls `run`. It waits at least until the event loop has handled the
@@ -60,7 +60,7 @@ async function runGroup(writer: Db, group: Waiting[]): Promise<PromiseSettledRes
         results.push({ status: 'fulfilled', value: await statement(db) })
       } catch (reason) {
         // If SQLite refuses a statement, SQLite undoes only this statement. A disk error ends the whole transaction.
-        if (storeFaultOf(reason)) throw reason
+        if (storeFailureOf(reason)) throw reason
         results.push({ status: 'rejected', reason })
       }
     }

@@ -5,7 +5,7 @@ import pg from 'pg'
 import { type Migration, migrate } from './migrate.ts'
 import type { Db, Tables } from './schema.ts'
 import type { Database, StoreOptions } from './store.ts'
-import { type StoreFault, StoreUnreachable, storeFaultOf } from './store-fault.ts'
+import { type StoreFailure, StoreUnreachable, storeFailureOf } from './store-failure.ts'
 
 const bigintOid = 20
 
@@ -97,10 +97,10 @@ function connect(config: pg.PoolConfig, onLost: (error: Error) => void): Db {
   return new Kysely<Tables>({ dialect: new PostgresDialect({ pool: discardLost(pool) }) })
 }
 
-// After these faults, remove the connection from the pool. If a connection no longer answers, the next request would
+// After these failures, remove the connection from the pool. If a connection no longer answers, the next request would
 // wait for an answer until its time limit. If the server has become a read-only replica, a new connection may reach the
 // new primary server.
-const hopeless: (StoreFault | undefined)[] = ['unreachable', 'read-only']
+const hopeless: (StoreFailure | undefined)[] = ['unreachable', 'read-only']
 
 function discardLost(pool: pg.Pool): PostgresPool {
   return {
@@ -113,7 +113,7 @@ function discardLost(pool: pg.Pool): PostgresPool {
         try {
           return await client.query(text, values)
         } catch (error) {
-          isLost ||= hopeless.includes(storeFaultOf(error))
+          isLost ||= hopeless.includes(storeFailureOf(error))
           throw error
         }
       }

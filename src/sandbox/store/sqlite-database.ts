@@ -7,7 +7,7 @@ import type { Migration } from './migrate.ts'
 import { migrate, UnusableDatabase } from './migrate.ts'
 import { listSqliteTables, openSqlite, openSqliteForMigration, type SqliteFile } from './sqlite.ts'
 import type { Database, StoreOptions } from './store.ts'
-import { StoreBusy, storeFaultOf } from './store-fault.ts'
+import { StoreBusy, storeFailureOf } from './store-failure.ts'
 
 // How long a request waits for the database. After this time, the answer is 503 (F-30).
 const patienceMs = 2000
@@ -76,7 +76,7 @@ async function untilFree<T>(run: () => Promise<T>, deadline: number): Promise<T>
     try {
       return await run()
     } catch (error) {
-      if (storeFaultOf(error) !== 'busy') throw error
+      if (storeFailureOf(error) !== 'busy') throw error
       // Check the time only after an attempt. Otherwise a process that was suspended for two seconds would give up
       // without any attempt.
       if (performance.now() > deadline) throw new StoreBusy('the database stayed locked')

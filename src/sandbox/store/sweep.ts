@@ -10,7 +10,7 @@ import type { Store } from './store.ts'
 const portionSize = 100
 
 // A client may get an access token just before a grant ends. The grant must stay until this token has expired.
-const graceMs = longestTokenSeconds * 1000
+const tokenLifetimeMs = longestTokenSeconds * 1000
 // Keep a code for a short time after it expires, so that the portal refuses the code as expired and not as unknown.
 const lateCodeMs = 10 * 60_000
 
@@ -39,7 +39,7 @@ export async function sweep(store: Store, now: Date, signal?: AbortSignal): Prom
   const nowMs = now.getTime()
   let swept = 0
   for (const { table, expiry } of expiring) swept += await deleteRows(table, sql`${sql.ref(expiry)} <= ${nowMs}`)
-  swept += await deleteGrants(sql`expires_at <= ${nowMs - graceMs}`)
+  swept += await deleteGrants(sql`expires_at <= ${nowMs - tokenLifetimeMs}`)
   swept += await deleteGrants(sql`redeemed_at is null and expires_at <= ${nowMs - lateCodeMs}`)
   return swept + (await deleteRemovedApplications(store, isRemoved, signal))
 }

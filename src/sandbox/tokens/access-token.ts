@@ -26,7 +26,7 @@ export interface AccessTokenClaims {
   type: 'User' | 'App'
 }
 
-export interface AccessTokenOrder {
+export interface NewAccessToken {
   issuer: string
   userId: string
   clientId: string
@@ -39,15 +39,15 @@ export interface AccessTokenOrder {
  */
 export function signUserToken(
   key: SigningKey,
-  order: AccessTokenOrder & { grantId: string; generation?: number; lifetimeSeconds?: number },
+  token: NewAccessToken & { grantId: string; generation?: number; lifetimeSeconds?: number },
 ): string {
-  const jti = `${order.grantId}.${randomUUID()}_${order.generation ?? 0}`
-  return signAccessToken(key, { ...claimsOf(order, order.lifetimeSeconds ?? userTokenLifetime), jti, type: 'User' })
+  const jti = `${token.grantId}.${randomUUID()}_${token.generation ?? 0}`
+  return signAccessToken(key, { ...claimsOf(token, token.lifetimeSeconds ?? userTokenLifetime), jti, type: 'User' })
 }
 
 /** Makes one of the tokens that belong to an application's credentials. The token is valid for two years. */
-export function signAppToken(key: SigningKey, order: AccessTokenOrder & { tokenId: string }): string {
-  return signAccessToken(key, { ...claimsOf(order, appTokenLifetime), jti: order.tokenId, type: 'App' })
+export function signAppToken(key: SigningKey, token: NewAccessToken & { tokenId: string }): string {
+  return signAccessToken(key, { ...claimsOf(token, appTokenLifetime), jti: token.tokenId, type: 'App' })
 }
 
 /** Returns the id of the grant that a user's token belongs to. */
@@ -68,7 +68,7 @@ export function hasExpiredEarly(claims: AccessTokenClaims, grant: { expiredGener
   return generationOf(claims) <= (grant.expiredGeneration ?? -1)
 }
 
-function claimsOf({ issuer, userId, clientId, now }: AccessTokenOrder, lifetime: number) {
+function claimsOf({ issuer, userId, clientId, now }: NewAccessToken, lifetime: number) {
   const iat = Math.floor(now.getTime() / 1000)
   return { iss: issuer, sub: userId, aud: clientId, client_id: clientId, iat, exp: iat + lifetime }
 }

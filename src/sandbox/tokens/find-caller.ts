@@ -31,14 +31,14 @@ export interface Caller {
 }
 
 /** The reasons why a caller cannot be identified. */
-export type CallerFault = 'token-missing' | 'token-malformed' | 'token-expired' | 'token-revoked'
+export type CallerReason = 'token-missing' | 'token-malformed' | 'token-expired' | 'token-revoked'
 
 /**
  * A refused token. If the signature of the token is right, `clientId` and `userId` come from the token. Otherwise there
  * is at most a `claimedClientId`, which anybody could have written into the token.
  */
 export interface RefusedToken {
-  refusal: CallerFault
+  refusal: CallerReason
   userId?: string
   clientId?: string
   claimedClientId?: string
@@ -57,7 +57,7 @@ export async function findCaller(
   if (claims === 'token-malformed') return { refusal: claims, ...claimIn(token) }
   // The signature is right, because readAccessToken checks it before it checks whether the token has expired.
   if (claims === 'token-expired') return { refusal: claims, ...ownerOf(decodeJwt<AccessTokenClaims>(token), services) }
-  const refusal = await findFault(services, claims)
+  const refusal = await whyInvalid(services, claims)
   if (refusal) return { refusal, ...ownerOf(claims, services) }
   return { kind: kindOf(claims, addresses.portalUrl), userId: claims.sub, clientId: claims.aud }
 }
@@ -86,10 +86,10 @@ function kindOf({ type, aud }: AccessTokenClaims, portalUrl: string): TokenKind 
  * Therefore a token of a removed client is refused. A token from the portal's own page has no client: its audience is
  * the portal.
  */
-async function findFault(
+async function whyInvalid(
   { store, addresses }: Pick<Services, 'addresses' | 'store'>,
   claims: AccessTokenClaims,
-): Promise<CallerFault | undefined> {
+): Promise<CallerReason | undefined> {
   const { type, jti, sub, aud } = claims
   if (type === 'App') {
     const token = await findAppAccessToken(store.read, jti)

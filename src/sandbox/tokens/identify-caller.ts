@@ -3,13 +3,13 @@
 import type { FastifyRequest } from 'fastify'
 import { noteAbout } from '../observe/observe.ts'
 import type { Services } from '../services.ts'
-import { type Caller, type CallerFault, findCaller } from './find-caller.ts'
+import { type Caller, type CallerReason, findCaller } from './find-caller.ts'
 
 /** Returns the caller, or the reason why the caller cannot be identified. */
 export async function identifyCaller(
   services: Pick<Services, 'addresses' | 'store' | 'keyRing' | 'clock'>,
   request: FastifyRequest,
-): Promise<Caller | CallerFault> {
+): Promise<Caller | CallerReason> {
   const found = await findCaller(services, request.headers.authorization)
   if ('refusal' in found) {
     const { refusal, userId, clientId, claimedClientId } = found

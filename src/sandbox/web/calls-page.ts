@@ -26,7 +26,7 @@ interface CallsPage {
   links: { href: string; label: string }[]
 }
 
-export function showCallsPage({ samples, errorExample, ...page }: CallsPage, readDocument: () => unknown) {
+export function callsPageHandler({ samples, errorExample, ...page }: CallsPage, readDocument: () => unknown) {
   let reference: Reference | undefined
   return async (_request: FastifyRequest, reply: FastifyReply) => {
     // The document is complete only after every route was added.

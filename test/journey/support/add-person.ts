@@ -2,8 +2,8 @@
 import { randomUUID } from 'node:crypto'
 import {
   type ApplicationFields,
-  claimApplication,
   insertApplication,
+  lockApplicationForChange,
   setApplicationFields,
 } from '../../../src/sandbox/store/applications.ts'
 import { createGroup } from '../../../src/sandbox/store/groups.ts'
@@ -73,7 +73,7 @@ export async function changeApplication(
 ): Promise<void> {
   await sandbox.store.transaction(async db => {
     const { userId = '' } = (await findCredentials(db, person.email)) ?? {}
-    const application = await claimApplication(db, id, { userId, now: clock() })
+    const application = await lockApplicationForChange(db, id, { userId, now: clock() })
     if (!application) throw new Error(`${person.email} has no application ${id}.`)
     await setApplicationFields(db, id, { ...application, ...changes })
   })

@@ -6,7 +6,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import t from 'tap'
 import { catalogue } from '../../../src/sandbox/lab/faults/catalogue.ts'
 import { furtherHeaders } from '../../../src/sandbox/lab/faults/connection-kinds.ts'
-import { isAllowed } from '../../../src/sandbox/lab/faults/kind.ts'
+import { isAllowedValue } from '../../../src/sandbox/lab/faults/kind.ts'
 import { createOrderedFaults } from '../../../src/sandbox/lab/faults/orders.ts'
 import { exchange } from '../support/browser.ts'
 import { seeded } from '../support/build-test-sandbox.ts'
@@ -145,8 +145,8 @@ t.test(
     }
     for (const name of names)
       for (const value of ['', 'x', '100-continue', 'chunked'])
-        t.ok(!isAllowed(furtherHeaders, { [name]: value }) || canBeSent(name, value), `${name}: ${value}`)
-    const refused = names.filter(name => !isAllowed(furtherHeaders, { [name.toUpperCase()]: 'x' }))
+        t.ok(!isAllowedValue(furtherHeaders, { [name]: value }) || canBeSent(name, value), `${name}: ${value}`)
+    const refused = names.filter(name => !isAllowedValue(furtherHeaders, { [name.toUpperCase()]: 'x' }))
     t.same(refused, ['connection', 'content-length', 'trailer', 'transfer-encoding'])
     for (const order of [
       { fault: 'exchange-headers', options: { headers: { Trailer: 'x' } } },
@@ -174,8 +174,9 @@ t.test('each option of a fault has limits', async t => {
   ]
   for (const [fault, name, allowed, refused] of rows) {
     const option = catalogue.get(fault)!.options[name]!
-    for (const value of allowed) t.ok(isAllowed(option, value), `${name}: ${JSON.stringify(value).slice(0, 60)}`)
-    for (const value of refused) t.notOk(isAllowed(option, value), `${name}: ${JSON.stringify(value).slice(0, 60)}`)
+    for (const value of allowed) t.ok(isAllowedValue(option, value), `${name}: ${JSON.stringify(value).slice(0, 60)}`)
+    for (const value of refused)
+      t.notOk(isAllowedValue(option, value), `${name}: ${JSON.stringify(value).slice(0, 60)}`)
   }
 })
 
@@ -191,7 +192,7 @@ t.test(
       for (const value of values)
         t.equal(
           ajv.validate(option.schema, value),
-          isAllowed(option, value),
+          isAllowedValue(option, value),
           `${option.about} ${JSON.stringify(value).slice(0, 40)}`,
         )
   },

@@ -6,7 +6,7 @@ import t, { type Test } from 'tap'
 import { buildLab, type LabOptions } from '../../../src/sandbox/lab/build-lab.ts'
 import type { LabStep } from '../../../src/sandbox/lab/record/recorded.ts'
 import type { SetUpServices } from '../../../src/sandbox/lab/set-up/set-up.ts'
-import { StoreBusy } from '../../../src/sandbox/store/store-fault.ts'
+import { StoreBusy } from '../../../src/sandbox/store/store-failure.ts'
 import { Secret } from '../../../src/sandbox/values/secret.ts'
 import { checkLabAnswer } from '../support/call-lab.ts'
 

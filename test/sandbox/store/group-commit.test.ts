@@ -4,7 +4,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { setImmediate } from 'node:timers/promises'
 import { sql } from 'kysely'
 import t from 'tap'
-import { storeFaultOf } from '../../../src/sandbox/store/store-fault.ts'
+import { storeFailureOf } from '../../../src/sandbox/store/store-failure.ts'
 import { buildTestSandbox, makeSqliteUrl, type TestSandbox } from '../support/build-test-sandbox.ts'
 import { recordStatements } from '../support/record-statements.ts'
 
@@ -17,7 +17,7 @@ async function addAtOnce({ store }: TestSandbox, ids: string[]): Promise<string[
     store.write(db => db.insertInto('finished_authorizations').values({ id, expires_at: 1 }).execute()),
   )
   const settled = await Promise.allSettled(writes)
-  return settled.map(one => (one.status === 'fulfilled' ? 'written' : (storeFaultOf(one.reason) ?? 'refused')))
+  return settled.map(one => (one.status === 'fulfilled' ? 'written' : (storeFailureOf(one.reason) ?? 'refused')))
 }
 
 async function listIds({ store }: TestSandbox): Promise<string[]> {

@@ -24,15 +24,15 @@ function replace(id, page) {
   document.getElementById(id).replaceChildren(...page.getElementById(id).childNodes)
 }
 
-let isOld = new AbortController()
+let search = new AbortController()
 let timer
 
 async function find() {
-  isOld.abort()
-  isOld = new AbortController()
+  search.abort()
+  search = new AbortController()
   const url = `/faults?${new URLSearchParams(new FormData(finder))}`
   try {
-    const { page } = await load(url, { signal: isOld.signal })
+    const { page } = await load(url, { signal: search.signal })
     replace('catalogue', page)
     replace('ordered', page)
     history.replaceState(null, '', url)

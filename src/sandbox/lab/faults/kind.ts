@@ -139,7 +139,7 @@ export interface OptionSchema {
 const ajv = new Ajv()
 
 /** Ajv compiles a schema when it first checks a value with it. The sandbox therefore starts faster. */
-export function isAllowed({ schema, isAlsoAllowed = () => true }: Option, value: unknown): boolean {
+export function isAllowedValue({ schema, isAlsoAllowed = () => true }: Option, value: unknown): boolean {
   return ajv.validate(schema, value) && isAlsoAllowed(value)
 }
 

@@ -3,11 +3,11 @@ import { Ajv } from 'ajv'
 import type { FromSchema, JSONSchema } from 'json-schema-to-ts'
 import { type FieldMessages, LabError, longestShownName, messagesOf, mostUnknown } from '../lab-error.ts'
 import { catalogue, type Fault, kindsAt, nearestNames, presetsOf } from './catalogue.ts'
-import { isAllowed, longestBody } from './kind.ts'
+import { isAllowedValue, longestBody } from './kind.ts'
 import { type Place, places } from './places.ts'
 
 const mostTimes = 1000
-const longestText = 200
+const longestTextInOrder = 200
 /**
  * The largest size of an order in bytes. An order can contain the body of an answer. One byte of this body takes up to
  * six bytes in a JSON order, and up to three bytes in a form.
@@ -15,9 +15,9 @@ const longestText = 200
 export const longestOrder = 7 * longestBody
 const textOrNull = {
   type: ['string', 'null'],
-  title: `a string of 1 to ${longestText} characters, or be left out`,
+  title: `a string of 1 to ${longestTextInOrder} characters, or be left out`,
   minLength: 1,
-  maxLength: longestText,
+  maxLength: longestTextInOrder,
 } as const
 
 /** The titles complete the sentence “This must be …”. The schema does not contain the values of the catalogue. */
@@ -168,7 +168,7 @@ function readOptions(
   for (const [name, option] of Object.entries(options)) {
     const isGiven = Object.hasOwn(given, name)
     const value = isGiven ? given[name] : option.default
-    if (isGiven ? isAllowed(option, value) : !option.isRequired) values[name] = value
+    if (isGiven ? isAllowedValue(option, value) : !option.isRequired) values[name] = value
     else problems[`options.${name}`] = [`This must be ${option.allowed}.`]
   }
   return values

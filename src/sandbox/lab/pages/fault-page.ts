@@ -31,7 +31,7 @@ interface View {
 }
 
 /** The result of the form that was sent last. */
-interface Said {
+interface FormResult {
   /** The fault whose form is open. */
   open?: string | undefined
   ordered?: OrderedFault | undefined
@@ -55,7 +55,7 @@ const texts = new Map(
 export function faultPage({ logins, orderedFaults, namesOf }: Sources) {
   return {
     async show(request: FastifyRequest, reply: FastifyReply) {
-      const given = textsIn(request.query)
+      const given = sentTextsIn(request.query)
       const { open, ordered, cancelled } = given
       return render(reply, readView(given), {
         open,
@@ -69,7 +69,7 @@ export function faultPage({ logins, orderedFaults, namesOf }: Sources) {
      * was sent.
      */
     async order(request: FastifyRequest, reply: FastifyReply) {
-      const sent = textsIn(request.body)
+      const sent = sentTextsIn(request.body)
       const view = readView(sent)
       const open = sent.fault ?? ''
       try {
@@ -90,7 +90,7 @@ export function faultPage({ logins, orderedFaults, namesOf }: Sources) {
     },
 
     async cancel(request: FastifyRequest, reply: FastifyReply) {
-      const sent = textsIn(request.body)
+      const sent = sentTextsIn(request.body)
       const view = readView(sent)
       const isShown = shownTo(view)
       // A fault that has ended cannot be cancelled, so it stays in the list.
@@ -101,7 +101,7 @@ export function faultPage({ logins, orderedFaults, namesOf }: Sources) {
     },
   }
 
-  async function render(reply: FastifyReply, view: View, said: Said) {
+  async function render(reply: FastifyReply, view: View, result: FormResult) {
     const { words, place } = view
     const all = [...catalogue.values()]
     const found = words === '' ? all.filter(fault => fault.place === place) : search(all, words)
@@ -113,7 +113,7 @@ export function faultPage({ logins, orderedFaults, namesOf }: Sources) {
       title: 'Faults',
       path: '/faults',
       view,
-      said,
+      result,
       longestSearch,
       clientIds,
       nameOf: (id: string) => names.get(id) ?? id,
@@ -129,7 +129,7 @@ export function faultPage({ logins, orderedFaults, namesOf }: Sources) {
         .map(name => ({
           ...(places[name] as PlaceWords),
           name,
-          faults: shown.filter(fault => fault.place === name).map(fault => describeEntry(fault, said)),
+          faults: shown.filter(fault => fault.place === name).map(fault => describeEntry(fault, result)),
         }))
         .filter(({ faults }) => faults.length > 0),
       ordered: ordered.map(describeOrdered).toReversed(),
@@ -155,7 +155,7 @@ function shownTo({ clientId }: View) {
   return (one: OrderedFault) => clientId === undefined || one.clientId === undefined || one.clientId === clientId
 }
 
-function describeEntry(fault: Fault, { open, sent, problems, problem, ordered }: Said) {
+function describeEntry(fault: Fault, { open, sent, problems, problem, ordered }: FormResult) {
   const { isWrite }: PlaceWords = places[fault.place]
   const isSent = open === fault.name
   return {
@@ -201,7 +201,7 @@ function addressOf({ clientId, place, words }: View, more: Record<string, string
  * Returns the values that were sent exactly once. An empty value counts as missing, except the values of `skip`,
  * `times` and the options.
  */
-function textsIn(values: unknown): Sent {
+function sentTextsIn(values: unknown): Sent {
   return Object.fromEntries(
     Object.entries((values ?? {}) as Record<string, unknown>).filter(
       (pair): pair is [string, string] =>

@@ -36,7 +36,7 @@ export function listRoutes({ hide, namesOf, ...reader }: ListSources) {
 
   return {
     async show(request: FastifyRequest, reply: FastifyReply) {
-      const given = textsIn(request.query)
+      const given = filledTextsIn(request.query)
       const query = readLoginQuery(given)
       const search = given.search === undefined ? undefined : { id: given.search, found: searches.find(given.search) }
       const now = clock()
@@ -87,7 +87,7 @@ export function listRoutes({ hide, namesOf, ...reader }: ListSources) {
 
     /** Finds logins, and redirects to the page that lists them. The laboratory does not keep the text of the search. */
     async search(request: FastifyRequest, reply: FastifyReply) {
-      const given = textsIn(request.body)
+      const given = filledTextsIn(request.body)
       const query = readLoginQuery(given)
       const text = given.text?.slice(0, longestSearch).trim() ?? ''
       if (text === '') return reply.redirect(addressFor(query, {}), 303)
@@ -128,7 +128,7 @@ export function listRoutes({ hide, namesOf, ...reader }: ListSources) {
 }
 
 /** Returns the parameters that were sent only once and are not empty. */
-function textsIn(values: unknown): Record<string, string | undefined> {
+function filledTextsIn(values: unknown): Record<string, string | undefined> {
   return Object.fromEntries(
     Object.entries(values ?? {}).filter(
       (pair): pair is [string, string] => typeof pair[1] === 'string' && pair[1] !== '',

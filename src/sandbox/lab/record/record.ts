@@ -25,7 +25,7 @@ export function recordStep(step: LabStep, hide: Hide): RecordedStep {
   for (const id of [who.knownClientId, who.provenClientId]) if (id !== undefined) hide.showClientId(id)
   const claimed = claimedClientId === undefined ? {} : { claimedClientId: hide.clientId(claimedClientId) }
   const { path, query } = splitUrl(request.url)
-  const portalSession = portalSessionOf(request.headers.cookie, step, hide)
+  const portalSession = hashPortalSession(request.headers.cookie, step, hide)
   const recorded: RecordedStep = {
     ...rest,
     at,
@@ -94,7 +94,7 @@ function hideExpected(expected: Check['expected'], hide: (value: string) => Valu
 }
 
 /** Returns a hash of the portal session cookie (portal/session.ts). Logins from one browser have the same hash. */
-function portalSessionOf(cookies: string | undefined, { listener }: LabStep, hide: Hide): string | undefined {
+function hashPortalSession(cookies: string | undefined, { listener }: LabStep, hide: Hide): string | undefined {
   if (listener !== 'portal') return undefined
   const [, value] = /(?:^|; *)__Host-portal-session=([^;]+)/.exec(cookies ?? '') ?? []
   return value === undefined ? undefined : hide.hash(value)
