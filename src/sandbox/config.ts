@@ -1,7 +1,7 @@
 // Reads the sandbox's settings from the environment, and names every problem at once.
 import { readFileSync } from 'node:fs'
 import { isNetwork } from './http/trusted-proxies.ts'
-import { longestPassword } from './people/passwords.ts'
+import { longestPassword } from './people/hash-passwords.ts'
 import { longestTokenSeconds } from './store/grants.ts'
 import { longestEmail } from './store/users.ts'
 import { isId } from './values/is-id.ts'

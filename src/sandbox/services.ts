@@ -2,8 +2,8 @@
 // that it needs: `Pick<Services, …>`.
 import type { FastifyBaseLogger, FastifyInstance, FastifyRequest } from 'fastify'
 import type { Observer, Step } from './observe/steps.ts'
+import type { Passwords } from './people/hash-passwords.ts'
 import type { Mailbox } from './people/mail.ts'
-import type { Passwords } from './people/passwords.ts'
 import type { Store } from './store/store.ts'
 import type { KeyRing } from './tokens/key-ring.ts'
 

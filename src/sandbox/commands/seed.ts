@@ -1,6 +1,6 @@
 // Applies the SEED_ settings. The sandbox can keep running: npm run sandbox:seed -- --force
 import { parseArgs } from 'node:util'
-import { createPasswords } from '../people/passwords.ts'
+import { createPasswords } from '../people/hash-passwords.ts'
 import { seedStore } from '../seed/seed.ts'
 import { defineCommand, NothingDone, onStore, runCommand } from './run-command.ts'
 

@@ -4,8 +4,9 @@ import { Refusal } from '../observe/refusal.ts'
 import { type ProvenUser, requireProof } from '../people/sessions.ts'
 import type { Services } from '../services.ts'
 import { findApplication } from '../store/applications.ts'
-import { deleteConsent, finishAuthorization, rememberConsent } from '../store/consents.ts'
+import { deleteConsent, rememberConsent } from '../store/consents.ts'
 import { revokeGrantsOf } from '../store/grants.ts'
+import { markFormUsed } from '../store/used-forms.ts'
 import { isId } from '../values/is-id.ts'
 import { issueCode } from './codes.ts'
 import type { LoginRequest } from './login-request.ts'
@@ -28,7 +29,7 @@ export async function allowAndIssueCode(
 ): Promise<string> {
   const { store, clock } = services
   return store.transaction(async db => {
-    if (!(await finishAuthorization(db, question.id, question.expiresAt))) throw new Refusal('answered-already')
+    if (!(await markFormUsed(db, question.id, question.expiresAt))) throw new Refusal('answered-already')
     await requireProof(db, user.userId, user.proof)
     if (!(await rememberConsent(db, user.userId, login.application.id, clock()))) throw new Refusal('client-unknown')
     return issueCode(db, services, login, user.userId)
@@ -37,7 +38,7 @@ export async function allowAndIssueCode(
 
 /** Throws Refusal if the consent page has already been answered. */
 export async function decline({ store }: Pick<Services, 'store'>, question: Question): Promise<void> {
-  const isFirst = await store.write(db => finishAuthorization(db, question.id, question.expiresAt))
+  const isFirst = await store.write(db => markFormUsed(db, question.id, question.expiresAt))
   if (!isFirst) throw new Refusal('answered-already')
 }
 

@@ -4,9 +4,9 @@ import { Refusal } from '../observe/refusal.ts'
 import type { Services } from '../services.ts'
 import { lockApplicationForChange, removeApplicationOf } from '../store/applications.ts'
 import { addClientSecret } from '../store/client-secrets.ts'
-import { finishAuthorization } from '../store/consents.ts'
 import { endMadeByClient, listMadeByClients, type MadeByClient } from '../store/made-by-clients.ts'
 import type { Db } from '../store/schema.ts'
+import { markFormUsed } from '../store/used-forms.ts'
 import { hashToken, makeSecret } from '../tokens/opaque-token.ts'
 import { isId } from '../values/is-id.ts'
 
@@ -53,7 +53,7 @@ export async function renewMadeByClient(
     // and lockMade would throw. All entries of the page share one form id, so the form id alone does not identify an
     // entry.
     const id = `${form.id} ${applicationId} ${clientId}`
-    if (!(await finishAuthorization(db, id, form.expiresAt))) throw new Refusal('secret-shown')
+    if (!(await markFormUsed(db, id, form.expiresAt))) throw new Refusal('secret-shown')
     const made = await lockMade(db, { userId, ids, now })
     await endMadeByClient(db, made)
     await addClientSecret(db, made.applicationId, hashToken(clientSecret), { maker: { userId, clientId: null }, now })

@@ -9,15 +9,15 @@ import type { Mailbox } from '../people/mail.ts'
 import type { Secret } from '../values/secret.ts'
 import { readAsset } from '../web/assets.ts'
 import { localTimes, registerViews, stylesheet } from '../web/views.ts'
+import type { LabAddresses } from './addresses.ts'
 import { errorSchema } from './call-schemas.ts'
-import type { LabAddresses } from './explain/curl-line.ts'
 import { loginSchemas } from './explain/describe-login.ts'
-import { eventStream } from './explain/event-stream.ts'
 import type { NamesOf } from './explain/find-logins.ts'
 import { guidanceOf } from './explain/guidance.ts'
 import { harSchemas } from './explain/har.ts'
 import { createVerdictLog } from './explain/log-verdicts.ts'
 import { loginCalls } from './explain/login-calls.ts'
+import { stepStream } from './explain/step-stream.ts'
 import { actAtEdge, type PlatformAccess } from './faults/edge.ts'
 import { faultCalls, faultSchemas } from './faults/fault-calls.ts'
 import { createOrderedFaults, type OrderedFaults } from './faults/orders.ts'
@@ -25,11 +25,11 @@ import { longestOrder } from './faults/read-order.ts'
 import { createTraps } from './faults/traps.ts'
 import { guardLab, refuseUnreadBody, takesForms } from './guard.ts'
 import { answerInLabDialect } from './lab-error.ts'
+import { changeStream } from './pages/change-stream.ts'
 import { faultPage } from './pages/fault-page.ts'
 import { listRoutes } from './pages/list.ts'
-import { liveStream } from './pages/live-stream.ts'
+import { loginPage } from './pages/login-page.ts'
 import { createMailbox, mailboxRoutes, mailSchemas } from './pages/mailbox.ts'
-import { pageRoutes } from './pages/pages.ts'
 import { referenceRoutes } from './pages/reference.ts'
 import { createHide } from './record/hide.ts'
 import { type Bounds, createLogins } from './record/logins.ts'
@@ -112,7 +112,7 @@ export async function buildLab(options: LabOptions): Promise<Lab> {
   server.get('/lab/v1/openapi.json', async () => server.swagger())
 
   const login = loginCalls({ logins, hide, addresses, clock, namesOf })
-  const events = eventStream({ logins, addresses, clock })
+  const events = stepStream({ logins, addresses, clock })
   server.get('/lab/v1/logins', login.list)
   server.post('/lab/v1/logins/search', login.search)
   server.get('/lab/v1/logins/:id', login.show)
@@ -148,9 +148,9 @@ export async function buildLab(options: LabOptions): Promise<Lab> {
     context: { addresses },
   })
   const list = listRoutes({ logins, addresses, clock, hide, namesOf })
-  const loginPage = pageRoutes({ logins, addresses, namesOf, clock })
+  const page = loginPage({ logins, addresses, namesOf, clock })
   const faultForms = faultPage({ logins, orderedFaults, namesOf })
-  const live = liveStream(logins)
+  const live = changeStream(logins)
   server.get('/live', live.stream)
   await server.register(async pages => {
     pages.addHook('onRequest', async (_request, reply) => void reply.headers(labPageHeaders))
@@ -160,8 +160,8 @@ export async function buildLab(options: LabOptions): Promise<Lab> {
     pages.get('/faults', faultForms.show)
     pages.post('/faults/order', { ...takesForms, bodyLimit: longestOrder }, faultForms.order)
     pages.post('/faults/cancel', takesForms, faultForms.cancel)
-    pages.get('/logins/:id', loginPage.show)
-    pages.get('/requests/:id', loginPage.showRequest)
+    pages.get('/logins/:id', page.show)
+    pages.get('/requests/:id', page.showRequest)
     pages.get('/reference', referenceRoutes().show)
     pages.get('/mailbox', mail.show)
   })

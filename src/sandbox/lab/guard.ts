@@ -3,7 +3,8 @@
 import type { FastifyRequest, onRequestHookHandler } from 'fastify'
 import { isEqual } from '../values/is-equal.ts'
 import type { Secret } from '../values/secret.ts'
-import { describeParameters, LabError } from './lab-error.ts'
+import { describeParameters } from './field-messages.ts'
+import { LabError } from './lab-error.ts'
 
 const loopbackNames = /^(localhost|.+\.localhost|127\.\d+\.\d+\.\d+|\[::1\])$/
 

@@ -3,7 +3,7 @@
 import type { JSONSchema } from 'json-schema-to-ts'
 import { longestEmail, normaliseEmail } from '../store/users.ts'
 import { isLonger } from '../values/text-length.ts'
-import { longestPassword } from './passwords.ts'
+import { longestPassword } from './hash-passwords.ts'
 
 export interface AccountFields {
   email: string

@@ -5,7 +5,7 @@ import { classifyError, reportRefusal, retryAfterUnavailableSeconds } from '../h
 import { stepUrlOf } from '../observe/observe.ts'
 import { type Reason, reasons } from '../observe/reasons.ts'
 import { Refusal, type RefusalDetails } from '../observe/refusal.ts'
-import { resetLinkMinutes } from '../people/password.ts'
+import { resetLinkMinutes } from '../people/reset-links.ts'
 import type { Services } from '../services.ts'
 import { hasConsent } from '../store/consents.ts'
 import { errorTitle } from '../web/error-title.ts'

@@ -2,7 +2,8 @@
 // password.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { catchRefusal, Refusal } from '../observe/refusal.ts'
-import { changePassword, makeResetToken, mostResetLinks, readResetToken, resetLinkMinutes } from '../people/password.ts'
+import { changePassword } from '../people/password.ts'
+import { makeResetToken, mostResetLinks, readResetToken, resetLinkMinutes } from '../people/reset-links.ts'
 import { findEmailProblem, findPasswordProblem, shortestPassword } from '../people/rules.ts'
 import type { Services } from '../services.ts'
 import { type Credentials, findUser, normaliseEmail } from '../store/users.ts'

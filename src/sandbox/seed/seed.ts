@@ -6,7 +6,7 @@ import type { Seed } from '../config.ts'
 import { requireRoomForApplication, requireRoomForGroup, requireRoomForGrowth } from '../groups/limits.ts'
 import type { Reason } from '../observe/reasons.ts'
 import { Refusal } from '../observe/refusal.ts'
-import type { Passwords } from '../people/passwords.ts'
+import type { Passwords } from '../people/hash-passwords.ts'
 import {
   type Application,
   insertApplication,
@@ -15,11 +15,10 @@ import {
   sizeOfFields,
 } from '../store/applications.ts'
 import { addClientSecret, listSecretHashes } from '../store/client-secrets.ts'
-import { createGroup, lockGroup } from '../store/groups.ts'
+import { createGroup, findOwnGroup, lockGroup } from '../store/groups.ts'
 import { signOutEverywhere } from '../store/portal-sessions.ts'
 import type { Db } from '../store/schema.ts'
 import {
-  findOwnGroup,
   findSeededClient,
   findSeededUser,
   lockSeeding,

@@ -88,17 +88,3 @@ export async function deleteConsent(db: Db, userId: string, applicationId: strin
     .executeTakeFirst()
   return row !== undefined
 }
-
-/**
- * Marks a form, such as a consent page, as answered. Returns true only for the first caller with this id, in all
- * processes together.
- */
-export async function finishAuthorization(db: Db, id: string, expiresAt: Date): Promise<boolean> {
-  const row = await db
-    .insertInto('finished_authorizations')
-    .values({ id, expires_at: expiresAt.getTime() })
-    .onConflict(conflict => conflict.doNothing())
-    .returning('id')
-    .executeTakeFirst()
-  return row !== undefined
-}

@@ -75,3 +75,17 @@ export async function deleteEmptyGroup(db: Db, id: string): Promise<void> {
 function toGroup(row: Selectable<Tables['groups']>): Group {
   return { id: row.id, name: row.name, createdAt: new Date(row.created_at), createdBy: row.created_by }
 }
+
+/** Finds the oldest group that the user has made and is still a member of. */
+export async function findOwnGroup(db: Db, userId: string): Promise<string | undefined> {
+  const row = await db
+    .selectFrom('groups')
+    .innerJoin('memberships', 'memberships.group_id', 'groups.id')
+    .select('groups.id')
+    .where('groups.created_by', '=', userId)
+    .where('memberships.user_id', '=', userId)
+    .orderBy('groups.created_at')
+    .orderBy('groups.id')
+    .executeTakeFirst()
+  return row?.id
+}

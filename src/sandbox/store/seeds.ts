@@ -63,17 +63,3 @@ export async function noteSeededClient(db: Db, id: string, { secretHash, redirec
     .onConflict(conflict => conflict.column('id').doUpdateSet(values))
     .execute()
 }
-
-/** Finds the oldest group that the user has made and is still a member of. */
-export async function findOwnGroup(db: Db, userId: string): Promise<string | undefined> {
-  const row = await db
-    .selectFrom('groups')
-    .innerJoin('memberships', 'memberships.group_id', 'groups.id')
-    .select('groups.id')
-    .where('groups.created_by', '=', userId)
-    .where('memberships.user_id', '=', userId)
-    .orderBy('groups.created_at')
-    .orderBy('groups.id')
-    .executeTakeFirst()
-  return row?.id
-}

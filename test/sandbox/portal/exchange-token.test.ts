@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { decodeJwt, decodeProtectedHeader } from 'jose'
 import t from 'tap'
-import { createPasswords } from '../../../src/sandbox/people/passwords.ts'
+import { createPasswords } from '../../../src/sandbox/people/hash-passwords.ts'
 import { exchange, logIn, openBrowser, startUrl } from '../support/browser.ts'
 import { buildTestSandbox, portalUrl, seeded } from '../support/build-test-sandbox.ts'
 import { callAsDeveloper, makeCreateBody } from '../support/call-api.ts'

@@ -2,7 +2,7 @@
 // account exists.
 import { createHook } from 'node:async_hooks'
 import t from 'tap'
-import { createPasswords } from '../../../src/sandbox/people/passwords.ts'
+import { createPasswords } from '../../../src/sandbox/people/hash-passwords.ts'
 import { openBrowser, startUrl } from '../support/browser.ts'
 import { buildTestSandbox, seeded } from '../support/build-test-sandbox.ts'
 import { newcomer, submitForm } from '../support/forms.ts'

@@ -1,12 +1,6 @@
 // A request as a curl command, with a placeholder for every hidden value.
+import type { LabAddresses } from '../addresses.ts'
 import { firstOf, type RecordedStep, type Value, type Values } from '../record/recorded.ts'
-
-/** The addresses at which browsers and clients reach the portal, the API and the laboratory. */
-export interface LabAddresses {
-  portalUrl: string
-  apiUrl: string
-  labUrl: string
-}
 
 /** The command leaves these headers out: curl sets them automatically, or they are not needed to repeat the request. */
 const ownHeaders = /^(host|user-agent|accept|accept-language|x-request-id|content-type|cookie|origin|referer|sec-.*)$/

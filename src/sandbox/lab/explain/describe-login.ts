@@ -1,9 +1,10 @@
 // Describes a login as JSON: what happened at each step, why a step was refused, and the notices about the client.
 import { count, listOf, object, only, ref, type Schema, text, time } from '../../http/describe.ts'
 import type { Guidance } from '../../observe/reasons.ts'
+import type { LabAddresses } from '../addresses.ts'
 import type { Logins } from '../record/logins.ts'
 import { type RecordedLogin, type RecordedStep, schemes } from '../record/recorded.ts'
-import { type LabAddresses, toCurlLine } from './curl-line.ts'
+import { toCurlLine } from './curl-line.ts'
 import { guidanceOf, guidanceOfCheck } from './guidance.ts'
 import { outcomes } from './login-status.ts'
 import { severities } from './notices/notice.ts'

@@ -1,8 +1,9 @@
 // Converts a login to HAR 1.2 (http://www.softwareishard.com/blog/har-12-spec/), which browsers and proxies can show.
 import { STATUS_CODES } from 'node:http'
 import { object, type Schema } from '../../http/describe.ts'
+import type { LabAddresses } from '../addresses.ts'
 import { firstOf, type RecordedLogin, type RecordedStep, type Values } from '../record/recorded.ts'
-import { addressOf, entriesOf, type LabAddresses } from './curl-line.ts'
+import { addressOf, entriesOf } from './curl-line.ts'
 
 /** The schema of the answer, under its name in the OpenAPI document. */
 export const harSchemas: Record<string, Schema> = {

@@ -1,7 +1,8 @@
 // Reads the order of a fault: the name of the fault, the client, the login, the number of times and the options.
 import { Ajv } from 'ajv'
 import type { FromSchema, JSONSchema } from 'json-schema-to-ts'
-import { type FieldMessages, LabError, longestShownName, messagesOf, mostUnknown } from '../lab-error.ts'
+import { type FieldMessages, longestShownName, messagesOf, mostUnknown } from '../field-messages.ts'
+import { LabError } from '../lab-error.ts'
 import { catalogue, type Fault, kindsAt, nearestNames, presetsOf } from './catalogue.ts'
 import { isAllowedValue, longestBody } from './kind.ts'
 import { type Place, places } from './places.ts'

@@ -1,6 +1,6 @@
 // Makes the sequence diagram of a login: each message with its sender and receiver, and the time between two messages.
 import { STATUS_CODES } from 'node:http'
-import type { LabAddresses } from '../explain/curl-line.ts'
+import type { LabAddresses } from '../addresses.ts'
 import { describeStep } from '../explain/describe-login.ts'
 import { leftOutSoFar } from '../record/logins.ts'
 import {

@@ -3,7 +3,7 @@
 import { parseJson } from '../../values/parse-json.ts'
 import type { Fault } from '../faults/catalogue.ts'
 import type { Option, OptionSchema } from '../faults/kind.ts'
-import type { FieldMessages } from '../lab-error.ts'
+import type { FieldMessages } from '../field-messages.ts'
 
 /** The fields of a form, as the browser sent them. */
 export type Sent = Record<string, string>

@@ -2,15 +2,15 @@
 // itself.
 import type { PassThrough } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { createEventStreams } from '../event-streams.ts'
+import { createOpenStreams } from '../open-streams.ts'
 import type { Cursor, Logins } from '../record/logins.ts'
 
 /** All steps within this time become one event, so that a client with many requests does not cause many page loads. */
 const gatherMs = 200
 
-export function liveStream(logins: Logins) {
+export function changeStream(logins: Logins) {
   /** The state of a stream is the last change that the page of this stream knows. */
-  const streams = createEventStreams<Cursor>()
+  const streams = createOpenStreams<Cursor>()
   let timer: NodeJS.Timeout | undefined
 
   // This function runs while the portal or the API answers a request, so it only starts a timer.

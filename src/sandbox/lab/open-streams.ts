@@ -7,7 +7,7 @@ const mostStreams = 50
 const heartbeatMs = 15_000
 
 /** `State` is the data that a caller stores about each stream. */
-export function createEventStreams<State>() {
+export function createOpenStreams<State>() {
   const open = new Map<PassThrough, State>()
   return {
     /** The open streams. */

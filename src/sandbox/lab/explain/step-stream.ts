@@ -1,16 +1,16 @@
 // GET /lab/v1/events: sends each step as a server-sent event when the step is recorded.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { clientIdInQuery, queryOf, refusalAnswers } from '../call-schemas.ts'
-import { createEventStreams } from '../event-streams.ts'
+import { createOpenStreams } from '../open-streams.ts'
 import { describeStep, describeSummary, type LoginReader } from './describe-login.ts'
 
 /** The laboratory closes a stream that has more unread bytes than this. */
 const mostWaitingBytes = 1024 * 1024
 
-export function eventStream(reader: LoginReader) {
+export function stepStream(reader: LoginReader) {
   const { logins, addresses } = reader
   /** If a stream shows only the steps of one client, its state is the id of this client. */
-  const streams = createEventStreams<string | undefined>()
+  const streams = createOpenStreams<string | undefined>()
 
   // The laboratory makes the JSON of a step only once for all open streams.
   logins.listen((login, step, number) => {

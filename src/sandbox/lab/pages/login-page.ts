@@ -4,15 +4,15 @@ import { describeNotices, describeSummary, type LoginReader } from '../explain/d
 import type { NamesOf } from '../explain/find-logins.ts'
 import { markDifference, nearestOf } from '../explain/marked-value.ts'
 import { countNotices } from '../explain/notices/group.ts'
+import { cursorText } from './change-stream.ts'
 import { diagramOf } from './diagram.ts'
-import { cursorText } from './live-stream.ts'
 import { markOf } from './mark.ts'
 
 interface PageSources extends LoginReader {
   namesOf: NamesOf
 }
 
-export function pageRoutes({ namesOf, ...reader }: PageSources) {
+export function loginPage({ namesOf, ...reader }: PageSources) {
   const { logins, addresses } = reader
   return {
     /**
