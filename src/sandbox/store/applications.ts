@@ -4,7 +4,7 @@ import { setImmediate } from 'node:timers/promises'
 import { type Selectable, sql } from 'kysely'
 import { deleteEmptyGroup } from './groups.ts'
 import { isPresent, removeApplications, selectApplications, updateApplications } from './present-applications.ts'
-import { type Db, type FieldName, fieldColumns, type Tables } from './schema.ts'
+import { type Db, type FieldName, fieldColumns, type Tables, unchanged } from './schema.ts'
 
 // The limits of a portion of a list. Reading 20 applications takes a few milliseconds. If the applications are large, a
 // portion contains fewer applications.
@@ -75,11 +75,7 @@ export async function findApplicationNames(db: Db, ids: string[]): Promise<Map<s
 
 /** Finds an application and locks its row until the transaction ends. */
 export async function lockApplication(db: Db, id: string): Promise<Application | undefined> {
-  const row = await updateApplications(db)
-    .set(eb => ({ updated_at: eb.ref('updated_at') }))
-    .where('id', '=', id)
-    .returningAll()
-    .executeTakeFirst()
+  const row = await updateApplications(db).set(unchanged).where('id', '=', id).returningAll().executeTakeFirst()
   return row && toApplication(row)
 }
 

@@ -2,7 +2,7 @@
 // consent until the user withdraws it.
 import { sql } from 'kysely'
 import { isPresent } from './present-applications.ts'
-import type { Db } from './schema.ts'
+import { type Db, unchanged } from './schema.ts'
 
 export async function hasConsent(db: Db, userId: string, applicationId: string): Promise<boolean> {
   return (await findAllowedName(db, userId, applicationId)) !== undefined
@@ -15,7 +15,7 @@ export async function hasConsent(db: Db, userId: string, applicationId: string):
 export async function lockConsent(db: Db, userId: string, applicationId: string): Promise<boolean> {
   const row = await db
     .updateTable('consents')
-    .set(eb => ({ created_at: eb.ref('created_at') }))
+    .set(unchanged)
     .where('user_id', '=', userId)
     .where('application_id', '=', applicationId)
     .returning('user_id')

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Selectable } from 'kysely'
 import { addMember } from './memberships.ts'
-import type { Db, Tables } from './schema.ts'
+import { type Db, type Tables, unchanged } from './schema.ts'
 
 export interface Group {
   id: string
@@ -36,12 +36,7 @@ export async function findGroup(db: Db, id: string): Promise<Group | undefined> 
  * application before the group.
  */
 export async function lockGroup(db: Db, id: string): Promise<Group | undefined> {
-  const row = await db
-    .updateTable('groups')
-    .set(eb => ({ created_at: eb.ref('created_at') }))
-    .where('id', '=', id)
-    .returningAll()
-    .executeTakeFirst()
+  const row = await db.updateTable('groups').set(unchanged).where('id', '=', id).returningAll().executeTakeFirst()
   return row && toGroup(row)
 }
 

@@ -1,7 +1,7 @@
 // The sessions of browsers that are signed in to the portal. The cookie contains the id of the session, and the store
 // has only the hash of this id.
 import { revokeAllGrantsOf } from './grants.ts'
-import type { Db } from './schema.ts'
+import { type Db, unchanged } from './schema.ts'
 import { lockUser, type User, userColumns } from './users.ts'
 
 export interface NewPortalSession {
@@ -110,14 +110,10 @@ export async function lockProof(db: Db, userId: string, proof: Proof): Promise<b
     'sessionHash' in proof
       ? db
           .updateTable('portal_sessions')
-          .set(eb => ({ created_at: eb.ref('created_at') }))
+          .set(unchanged)
           .where('id_hash', '=', proof.sessionHash)
           .where('user_id', '=', userId)
-      : db
-          .updateTable('users')
-          .set(eb => ({ created_at: eb.ref('created_at') }))
-          .where('id', '=', userId)
-          .where('password_hash', '=', proof.passwordHash)
+      : db.updateTable('users').set(unchanged).where('id', '=', userId).where('password_hash', '=', proof.passwordHash)
   const { numUpdatedRows } = await update.executeTakeFirst()
   return numUpdatedRows > 0n
 }

@@ -1,6 +1,6 @@
 // The tables as Kysely sees them. Times are milliseconds since 1970. Secrets, codes, tokens and session ids are stored
 // as hashes.
-import type { Generated, Kysely } from 'kysely'
+import { type Generated, type Kysely, sql } from 'kysely'
 
 export interface Tables {
   sandbox_schema: { version: number }
@@ -164,3 +164,11 @@ interface GrantTable {
 
 /** A connection or a transaction. Every function of the store takes one of the two as its first parameter. */
 export type Db = Kysely<Tables>
+
+/**
+ * The new values of a statement that locks a row until the transaction ends: the column gets the value that it already
+ * has. PostgreSQL then locks the row. The clause `for update` would be clearer, but SQLite does not have this clause,
+ * and all queries must run on both databases. SQLite does not need this lock, because it runs only one writing
+ * transaction at a time.
+ */
+export const unchanged = { created_at: sql.ref<number>('created_at') }

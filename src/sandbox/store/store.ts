@@ -1,8 +1,4 @@
-// The interface of the store, which is the same for both kinds of databases: read, write and transaction. A function
-// that locks a row sets a column of this row to the value that the column already has. PostgreSQL then locks the row
-// until the transaction ends. The clause `for update` would be clearer, but SQLite does not have this clause, and all
-// queries must run on both databases. SQLite does not need this lock, because it runs only one writing transaction at a
-// time.
+// The interface of the store, which is the same for both kinds of databases: read, write and transaction.
 import type { Db } from './schema.ts'
 
 /** A database that is open and has the current schema. */

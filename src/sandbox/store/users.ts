@@ -1,6 +1,6 @@
 // Users of the portal. Clients know the id of a user as `subject`.
 import { randomUUID } from 'node:crypto'
-import type { Db } from './schema.ts'
+import { type Db, unchanged } from './schema.ts'
 
 export interface User {
   id: string
@@ -100,9 +100,5 @@ export async function listSomeUsers(db: Db, limit: number): Promise<string[]> {
 
 /** Locks the user until the transaction ends. Call this before you count the records of the user. */
 export async function lockUser(db: Db, userId: string): Promise<void> {
-  await db
-    .updateTable('users')
-    .set(eb => ({ created_at: eb.ref('created_at') }))
-    .where('id', '=', userId)
-    .execute()
+  await db.updateTable('users').set(unchanged).where('id', '=', userId).execute()
 }
