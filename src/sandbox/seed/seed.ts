@@ -24,7 +24,6 @@ import {
   lockSeeding,
   noteSeededClient,
   noteSeededUser,
-  type SeededClient,
   type SeededUser,
 } from '../store/seeds.ts'
 import type { Store } from '../store/store.ts'
@@ -135,46 +134,85 @@ async function seedUser(
  * the account belongs to another person.
  */
 async function seedClient(db: Db, seeding: Seeding, userId: string | undefined): Promise<void> {
-  const { seed, isForced, now, report } = seeding
+  const { seed, isForced, report } = seeding
   const id = seed.clientId
   const wanted = { secretHash: hashToken(seed.clientSecret.reveal()), redirectUris: seed.redirectUris.join() }
-  const noted: SeededClient = { ...wanted }
   const application = await lockApplication(db, id)
   const last = await findSeededClient(db, id)
-  // An earlier version of the sandbox did not store the settings that it applied, so these values can be null. A
-  // setting whose value is null counts as unchanged.
-  const isSecretDue = isForced || (last?.secretHash ?? wanted.secretHash) !== wanted.secretHash
-  const areUrisDue = isForced || (last?.redirectUris ?? wanted.redirectUris) !== wanted.redirectUris
-
   if (application && !last) {
     report.refused.push('SEED_CLIENT_ID names an application that seeding did not make. Choose another id.')
     return
   }
-  if (!application && last && !isSecretDue && !areUrisDue) {
-    report.outdated.push('the application was removed')
-  } else if (!application) {
-    if (!userId) {
-      report.refused.push('No application was made for SEED_CLIENT_ID, because the application would have no owner.')
-      return
-    }
-    if (!(await insertSeededApplication(db, seeding, userId))) return
-    await addClientSecret(db, id, wanted.secretHash, { maker: { userId, clientId: null }, now })
-    report.applied.push('SEED_CLIENT_ID', 'SEED_CLIENT_SECRET', 'SEED_REDIRECT_URIS')
-  } else {
-    if (areUrisDue && application.redirectUris.join() !== wanted.redirectUris) {
-      if (await setSeededRedirectUris(db, seeding, application)) report.applied.push('SEED_REDIRECT_URIS')
-      // Keep the last value, so that the next start tries again.
-      else noted.redirectUris = last?.redirectUris ?? null
-    } else if (!seed.redirectUris.every(uri => application.redirectUris.includes(uri)))
-      report.outdated.push('a redirect URI was removed')
-    const isSecretGone = !(await listSecretHashes(db, id)).includes(wanted.secretHash)
-    if (isSecretDue && isSecretGone) {
-      const maker = { userId: application.createdBy, clientId: null }
-      await addClientSecret(db, id, wanted.secretHash, { maker, now })
-      report.applied.push('SEED_CLIENT_SECRET')
-    } else if (isSecretGone) report.outdated.push('the client secret no longer works')
+  // An earlier version of the sandbox did not store the settings that it applied, so these values can be null. A
+  // setting whose value is null counts as unchanged.
+  const due: DueSettings = {
+    ...wanted,
+    isSecretDue: isForced || (last?.secretHash ?? wanted.secretHash) !== wanted.secretHash,
+    areUrisDue: isForced || (last?.redirectUris ?? wanted.redirectUris) !== wanted.redirectUris,
   }
-  await noteSeededClient(db, id, noted)
+  if (application) {
+    const areUrisApplied = await updateSeededClient(db, seeding, application, due)
+    // If the redirect URIs could not be applied, keep the last value, so that the next start tries again.
+    const redirectUris = areUrisApplied ? wanted.redirectUris : (last?.redirectUris ?? null)
+    await noteSeededClient(db, id, { ...wanted, redirectUris })
+  } else if (await createSeededClient(db, seeding, userId, { ...due, wasMade: last !== undefined }))
+    await noteSeededClient(db, id, wanted)
+}
+
+/** The settings of the client, and whether each setting must be applied. */
+interface DueSettings {
+  secretHash: string
+  redirectUris: string
+  isSecretDue: boolean
+  areUrisDue: boolean
+}
+
+/**
+ * Makes the client. If an earlier run has made it, somebody has removed it since then, so the function makes it again
+ * only if a setting is due. Returns false if the client must be made, but cannot be. The report then contains the reason.
+ */
+async function createSeededClient(
+  db: Db,
+  seeding: Seeding,
+  userId: string | undefined,
+  { secretHash, isSecretDue, areUrisDue, wasMade }: DueSettings & { wasMade: boolean },
+): Promise<boolean> {
+  const { seed, now, report } = seeding
+  if (wasMade && !isSecretDue && !areUrisDue) {
+    report.outdated.push('the application was removed')
+    return true
+  }
+  if (!userId) {
+    report.refused.push('No application was made for SEED_CLIENT_ID, because the application would have no owner.')
+    return false
+  }
+  if (!(await insertSeededApplication(db, seeding, userId))) return false
+  await addClientSecret(db, seed.clientId, secretHash, { maker: { userId, clientId: null }, now })
+  report.applied.push('SEED_CLIENT_ID', 'SEED_CLIENT_SECRET', 'SEED_REDIRECT_URIS')
+  return true
+}
+
+/** Applies the settings that are due. Returns false if the redirect URIs could not be applied. */
+async function updateSeededClient(
+  db: Db,
+  seeding: Seeding,
+  application: Application,
+  { secretHash, redirectUris, isSecretDue, areUrisDue }: DueSettings,
+): Promise<boolean> {
+  const { seed, now, report } = seeding
+  let areUrisApplied = true
+  if (areUrisDue && application.redirectUris.join() !== redirectUris) {
+    areUrisApplied = await setSeededRedirectUris(db, seeding, application)
+    if (areUrisApplied) report.applied.push('SEED_REDIRECT_URIS')
+  } else if (!seed.redirectUris.every(uri => application.redirectUris.includes(uri)))
+    report.outdated.push('a redirect URI was removed')
+  if ((await listSecretHashes(db, application.id)).includes(secretHash)) return areUrisApplied
+  if (isSecretDue) {
+    const maker = { userId: application.createdBy, clientId: null }
+    await addClientSecret(db, application.id, secretHash, { maker, now })
+    report.applied.push('SEED_CLIENT_SECRET')
+  } else report.outdated.push('the client secret no longer works')
+  return areUrisApplied
 }
 
 /** Returns false if a limit on groups or applications is reached. The report then contains the reason. */
