@@ -171,8 +171,7 @@ function bodyOf({ requestBody }: Operation): Schema {
 
 /** Returns the values that a schema allows, in words. */
 function allowed(schema: Schema): string {
-  if (schema.title) return schema.title
-  const words = allowedValues(schema)
+  const words = schema.title ?? allowedValues(schema)
   return schema.default === undefined ? words : `${words}; default ${code(String(schema.default))}`
 }
 
