@@ -56,6 +56,7 @@ export const permissionDenied = 'Permission denied'
 /** The status and the message of the API's answer, for each reason why the domain code refuses a request. */
 const answers: Partial<Record<Reason, [statusCode: number, body: Body | ((details: RefusalDetails) => Body)]>> = {
   'not-found': [404, 'App not found.'],
+  'method-not-allowed': [405, 'Method Not Allowed'],
   'changed-meanwhile': [412, 'App was changed in the meantime.'],
   'group-unknown': [404, ({ field }) => (field === 'groupId' ? 'Group not found.' : 'To identity not found.')],
   'not-allowed': [

@@ -11,7 +11,7 @@ import { readAsset } from '../web/assets.ts'
 import { callsAssets, callsPageHandler } from '../web/calls-page.ts'
 import { setPageHeaders } from '../web/page-headers.ts'
 import { registerViews, stylesheet } from '../web/views.ts'
-import { ApiError, answerInApiDialect, refusalToRemove, toErrorBody } from './api-error.ts'
+import { answerInApiDialect, refusalToRemove, toErrorBody } from './api-error.ts'
 import { applicationRoutes } from './applications.ts'
 import { readJsonBodies } from './body.ts'
 import { apiDescription, descriptionRoutes } from './descriptions.ts'
@@ -102,9 +102,7 @@ export async function buildApi(services: Services): Promise<FastifyInstance> {
       signedIn.delete(link, route(operations.unlinkUserCall, portalTokensOnly), groups.unlink)
       signedIn.get('/identities/v1/:user_id/links', readRoute(operations.listMembershipsCall), groups.listOwn)
     })
-    refuseOtherMethods(() => {
-      throw new ApiError(405, 'Method Not Allowed')
-    })
+    refuseOtherMethods()
   })
   await api.ready()
   return api

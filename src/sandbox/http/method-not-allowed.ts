@@ -3,15 +3,13 @@
 // description.
 import type {} from '@fastify/swagger'
 import type { FastifyInstance, HTTPMethods } from 'fastify'
-
-const methods: HTTPMethods[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'HEAD', 'QUERY']
+import { Refusal } from '../observe/refusal.ts'
 
 /**
  * Notes the routes that are added to this scope after this call. The returned function adds the 405 answers: call it
- * after the last route has been added. Pass it `refuse`, a function that throws an error. The scope's error handler turns
- * this error into the 405 answer.
+ * after the last route has been added. The scope's error handler turns the refusal into the 405 answer.
  */
-export function trackMethods(scope: FastifyInstance): (refuse: () => never) => void {
+export function trackMethods(scope: FastifyInstance): () => void {
   const known = new Map<string, { allowed: Set<string>; config: object }>()
   let isTracking = true
   scope.addHook('onRoute', route => {
@@ -20,10 +18,10 @@ export function trackMethods(scope: FastifyInstance): (refuse: () => never) => v
     for (const method of [route.method].flat()) before.allowed.add(method)
     known.set(route.url, before)
   })
-  return refuse => {
+  return () => {
     isTracking = false
     for (const [url, { allowed, config }] of known) {
-      const others = methods.filter(method => !allowed.has(method))
+      const others = (scope.supportedMethods as HTTPMethods[]).filter(method => !allowed.has(method))
       scope.route({
         url: url.slice(scope.prefix.length) || '/',
         method: others,
@@ -34,7 +32,7 @@ export function trackMethods(scope: FastifyInstance): (refuse: () => never) => v
         // Refuse the request before its body is read. The body does not change the answer.
         onRequest: async (_request, reply) => {
           reply.header('allow', [...allowed].join(', '))
-          refuse()
+          throw new Refusal('method-not-allowed')
         },
         handler: async () => undefined,
       })

@@ -10,7 +10,6 @@ export interface RefusalDetails {
   limit?: string
   /** Where the fields were sent, if they were not in the body. */
   place?: 'address' | 'header'
-  isGetOnly?: boolean
   /**
    * True if the client immediately sent the same exchange again. The portal then treats the second exchange as a retry,
    * and does not revoke any tokens.

@@ -7,7 +7,6 @@ import { healthRoutes, probeRouteOptions } from '../http/health.ts'
 import { trackMethods } from '../http/method-not-allowed.ts'
 import { createServer } from '../http/server.ts'
 import { observeRequests, step } from '../observe/observe.ts'
-import { Refusal } from '../observe/refusal.ts'
 import type { Services } from '../services.ts'
 import { callsPageHandler } from '../web/calls-page.ts'
 import { accessTokenRoutes } from './account/access-token.ts'
@@ -103,9 +102,7 @@ export async function buildPortal(services: Services): Promise<FastifyInstance> 
       ownForms.get('/terms', show('terms', { title: 'Terms', width: 'middle' }))
       await ownForms.register(async account => accountRoutes(account, services))
     })
-    refuseOtherMethods(() => {
-      throw new Refusal('method-not-allowed')
-    })
+    refuseOtherMethods()
   })
 
   await portal.register(
@@ -116,9 +113,7 @@ export async function buildPortal(services: Services): Promise<FastifyInstance> 
       const kindOfGrant = ({ body }: FastifyRequest) => (isRenewal(body) ? 'refresh' : 'exchange')
       clientCalls.post('/exchangeToken', call(operations.exchangeTokenCall, kindOfGrant), exchange)
       clientCalls.post('/revokeToken', call(operations.revokeTokenCall, 'revoke'), revoke)
-      refuseOtherMethods(() => {
-        throw new Refusal('method-not-allowed')
-      })
+      refuseOtherMethods()
     },
     { prefix: '/api' },
   )
@@ -132,9 +127,7 @@ export async function buildPortal(services: Services): Promise<FastifyInstance> 
       userCalls.post('/register', describedCall(operations.registerCall, 'sign-up'), register)
       userCalls.post('/authorize', call(operations.authorizeCall, 'sign-in'), logIn)
       userCalls.post('/authorizeApplication', call(operations.authorizeApplicationCall, 'consent'), allow)
-      refuseOtherMethods(() => {
-        throw new Refusal('method-not-allowed')
-      })
+      refuseOtherMethods()
     },
     { prefix: '/api' },
   )
@@ -151,9 +144,7 @@ export async function buildPortal(services: Services): Promise<FastifyInstance> 
       const metadata = metadataRoutes(services)
       wellKnown.get('/oauth-authorization-server', call(operations.metadataCall, 'metadata'), metadata.describe)
       wellKnown.get('/jwks.json', call(operations.keysCall, 'metadata'), metadata.listKeys)
-      refuseOtherMethods(() => {
-        throw new Refusal('method-not-allowed', { isGetOnly: true })
-      })
+      refuseOtherMethods()
     },
     { prefix: '/.well-known' },
   )

@@ -59,12 +59,10 @@ const answers: Partial<Record<Reason, OAuthAnswer | ((details: RefusalDetails) =
   'too-many-sign-ups': tooMany,
   'renewed-too-often': tooMany,
   'cross-site': [403, 'access_denied', 'The portal does not accept calls from pages of other sites.'],
-  'method-not-allowed': ({ isGetOnly }) => [
+  'method-not-allowed': [
     405,
     'invalid_request',
-    isGetOnly
-      ? 'This address accepts only GET.'
-      : 'This address does not accept this method. The Allow header lists the methods.',
+    'This address does not accept this method. The Allow header lists the methods.',
   ],
   'not-found': [404, 'invalid_request', 'There is nothing at this address.'],
   busy: tryAgain,

@@ -53,7 +53,7 @@ t.test(
       ['/', 'GET, HEAD'],
     ]
     for (const [url, allow] of allowed)
-      for (const method of ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const) {
+      for (const method of ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'QUERY', 'TRACE'] as const) {
         if (allow.split(', ').includes(method)) continue
         const answer = await api.inject({ method, url })
         t.equal(answer.statusCode, 405, `${method} ${url}`)

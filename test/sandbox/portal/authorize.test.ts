@@ -237,7 +237,7 @@ t.test(
   'AZ-13: a login starts with GET; a login request with POST is redirected to the same request with GET; no script from another origin can read an answer',
   async t => {
     const { portal } = await buildTestSandbox(t)
-    for (const method of ['PUT', 'DELETE', 'HEAD', 'OPTIONS'] as const) {
+    for (const method of ['PUT', 'DELETE', 'HEAD', 'OPTIONS', 'TRACE'] as const) {
       const headers = { origin: 'https://evil.test', 'sec-fetch-site': 'same-origin' }
       const answer = await portal.inject({ method, url: startUrl(), headers })
       t.equal(answer.statusCode, 405, method)
