@@ -2,26 +2,24 @@
 import type { FastifyInstance } from 'fastify'
 import { type FieldProblems, InvalidFields } from '../applications/fields.ts'
 import { limits } from '../groups/limits.ts'
-import {
-  type CommonReason,
-  classifyError,
-  HttpRefusal,
-  reportRefusal,
-  retryAfterUnavailableSeconds,
-} from '../http/http-refusal.ts'
+import { type CommonReason, classifyError, reportRefusal, retryAfterUnavailableSeconds } from '../http/http-refusal.ts'
 import type { Reason } from '../observe/reasons.ts'
 import { Refusal, type RefusalDetails } from '../observe/refusal.ts'
 
-export class ApiError extends HttpRefusal {
+/** A refusal together with the API's answer. The answer must not contain a secret. */
+export class ApiError extends Refusal {
+  readonly statusCode: number
   readonly body: string | FieldProblems
   readonly headers: Record<string, string>
 
   constructor(
     statusCode: number,
     body: string | FieldProblems,
-    { headers = {}, reason }: { headers?: Record<string, string>; reason?: Reason } = {},
+    { reason, headers = {} }: { reason: Reason; headers?: Record<string, string> },
   ) {
-    super(statusCode, typeof body === 'string' ? body : `bad fields: ${Object.keys(body).join(', ')}`, reason)
+    super(reason)
+    this.message = typeof body === 'string' ? body : `bad fields: ${Object.keys(body).join(', ')}`
+    this.statusCode = statusCode
     this.body = body
     this.headers = headers
   }
@@ -42,7 +40,7 @@ export function answerInApiDialect(scope: FastifyInstance): void {
     return reply.status(answer.statusCode).headers(answer.headers).send(toErrorBody(answer.statusCode, answer.body))
   })
   scope.setNotFoundHandler(() => {
-    throw new ApiError(404, 'Not Found')
+    throw new ApiError(404, 'Not Found', { reason: 'not-found' })
   })
 }
 
@@ -124,7 +122,7 @@ const commonMessages: Record<CommonReason, string> = {
 
 export function toApiError(error: unknown): ApiError {
   if (error instanceof ApiError) return error
-  if (error instanceof InvalidFields) return new ApiError(422, error.problems)
+  if (error instanceof InvalidFields) return new ApiError(422, error.problems, { reason: error.reason })
   const answer = error instanceof Refusal && answers[error.reason]
   if (answer) {
     const [statusCode, body] = answer

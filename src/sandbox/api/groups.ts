@@ -49,9 +49,10 @@ export function groupRoutes(services: Pick<Services, 'store' | 'clock'>) {
 
   async function listOwn(request: FastifyRequest<{ Params: { user_id: string } }>) {
     const { user_id: userId } = request.params
-    if (request.validationError) throw new ApiError(422, { type: ['Must be one of: MemberOf.'] })
+    if (request.validationError)
+      throw new ApiError(422, { type: ['Must be one of: MemberOf.'] }, { reason: 'fields-invalid' })
     // A caller must not see which groups another person is in.
-    if (userId !== callerOf(request).userId) throw new ApiError(404, 'Identity not found.')
+    if (userId !== callerOf(request).userId) throw new ApiError(404, 'Identity not found.', { reason: 'not-found' })
     return toCollection((await listMemberships(services.store.read, userId)).map(toMembershipJson))
   }
 

@@ -4,42 +4,8 @@
 import type { FastifyReply } from 'fastify'
 import { clientAndReason, noteReason, stepUrlOf } from '../observe/observe.ts'
 import type { Reason } from '../observe/reasons.ts'
-import { Refusal } from '../observe/refusal.ts'
 import { Busy } from '../people/turns.ts'
 import { storeFailureOf } from '../store/store-failure.ts'
-
-/**
- * A refusal together with its answer: a status, and a message in the words of one dialect. The message must not contain
- * a secret.
- */
-export abstract class HttpRefusal extends Refusal {
-  readonly statusCode: number
-
-  /** If `reason` is left out, the status decides the reason. */
-  constructor(statusCode: number, message: string, reason: Reason = reasonOf(statusCode)) {
-    super(reason)
-    this.message = message
-    this.statusCode = statusCode
-  }
-}
-
-const reasons: Record<number, Reason> = {
-  400: 'fields-invalid',
-  401: 'token-missing',
-  403: 'not-allowed',
-  404: 'not-found',
-  405: 'method-not-allowed',
-  412: 'changed-meanwhile',
-  413: 'body-too-large',
-  415: 'content-type-unsupported',
-  422: 'fields-invalid',
-  429: 'too-many-failures',
-  503: 'store-unavailable',
-}
-
-function reasonOf(statusCode: number): Reason {
-  return reasons[statusCode] ?? 'internal'
-}
 
 /**
  * The reasons for errors that can happen in every dialect. Each dialect has its own messages for these reasons, and for
@@ -87,7 +53,7 @@ export const retryAfterUnavailableSeconds = 2
 export function reportRefusal(
   reply: FastifyReply,
   error: unknown,
-  refusal: Pick<HttpRefusal, 'statusCode' | 'reason' | 'message'>,
+  refusal: { statusCode: number; reason: Reason; message: string },
   dialect: 'api' | 'call' | 'page' | 'user-call',
 ): void {
   const { request } = reply
