@@ -1,10 +1,9 @@
 // The errors of the application API. Every error answer has this form: `{"error":{"status","message"}}`.
 import type { FastifyInstance } from 'fastify'
-import { type FieldProblems, InvalidFields } from '../applications/fields.ts'
 import { limits } from '../groups/limits.ts'
-import { type CommonReason, classifyError, reportRefusal, retryAfterUnavailableSeconds } from '../http/http-refusal.ts'
+import { type CommonReason, classifyError, reportRefusal } from '../http/http-refusal.ts'
 import type { Reason } from '../observe/reasons.ts'
-import { Refusal, type RefusalDetails } from '../observe/refusal.ts'
+import { type AnswerTable, answerIn, type FieldProblems, Refusal } from '../observe/refusal.ts'
 
 /** A refusal together with the API's answer. The answer must not contain a secret. */
 export class ApiError extends Refusal {
@@ -46,24 +45,21 @@ export function answerInApiDialect(scope: FastifyInstance): void {
 
 const { groupsOfUser, applicationsInGroup, bytesInGroup, openInvitations, invitationsADay } = limits
 
-type Body = string | FieldProblems
-
 /** The real platform uses the same words. */
 export const permissionDenied = 'Permission denied'
 
 /** The status and the message of the API's answer, for each reason why the domain code refuses a request. */
-const answers: Partial<Record<Reason, [statusCode: number, body: Body | ((details: RefusalDetails) => Body)]>> = {
+const answers: AnswerTable<[statusCode: number, body: string | FieldProblems]> = {
+  'fields-invalid': ({ problems = {} }) => [422, problems],
   'not-found': [404, 'App not found.'],
   'method-not-allowed': [405, 'Method Not Allowed'],
   'changed-meanwhile': [412, 'App was changed in the meantime.'],
-  'group-unknown': [404, ({ field }) => (field === 'groupId' ? 'Group not found.' : 'To identity not found.')],
-  'not-allowed': [
-    403,
-    ({ field, managed }) => {
-      if (managed !== undefined) return refusalToRemove(managed)
-      return field === 'groupId' ? 'Could not create App. User is not a member of the group.' : permissionDenied
-    },
-  ],
+  'group-unknown': ({ field }) => [404, field === 'groupId' ? 'Group not found.' : 'To identity not found.'],
+  'not-allowed': ({ field, managed }) => {
+    if (managed !== undefined) return [403, refusalToRemove(managed)]
+    const isCreation = field === 'groupId'
+    return [403, isCreation ? 'Could not create App. User is not a member of the group.' : permissionDenied]
+  },
   'token-of-another-kind': [403, permissionDenied],
   'user-unknown': [404, 'From identity not found.'],
   'link-unknown': [404, 'Link not found.'],
@@ -122,13 +118,8 @@ const commonMessages: Record<CommonReason, string> = {
 
 export function toApiError(error: unknown): ApiError {
   if (error instanceof ApiError) return error
-  if (error instanceof InvalidFields) return new ApiError(422, error.problems, { reason: error.reason })
-  const answer = error instanceof Refusal && answers[error.reason]
-  if (answer) {
-    const [statusCode, body] = answer
-    return new ApiError(statusCode, typeof body === 'function' ? body(error.details) : body, { reason: error.reason })
-  }
+  const answer = error instanceof Refusal && answerIn(answers, error)
+  if (answer) return new ApiError(...answer, { reason: error.reason })
   const { statusCode, reason } = classifyError(error)
-  const headers: Record<string, string> = statusCode === 503 ? { 'retry-after': `${retryAfterUnavailableSeconds}` } : {}
-  return new ApiError(statusCode, commonMessages[reason], { reason, headers })
+  return new ApiError(statusCode, commonMessages[reason], { reason })
 }

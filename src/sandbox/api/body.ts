@@ -2,8 +2,8 @@
 // the domain.
 import type { ErrorObject } from 'ajv'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { type FieldProblems, InvalidFields } from '../applications/fields.ts'
 import { jsonBodyLimit } from '../http/server.ts'
+import { type FieldProblems, Refusal } from '../observe/refusal.ts'
 import { ApiError } from './api-error.ts'
 
 // The API's own bodies are two levels deep.
@@ -56,7 +56,7 @@ type FindProblems = (data: Record<string, unknown>, bySchema: FieldProblems) => 
 /**
  * Returns the data of the body, whether the body has an envelope or not. `Data` is the type that the route's schema
  * describes. The call that changes an application first checks the caller's rights, and then calls this function. Throws
- * ApiError 400 if there is no body. Throws InvalidFields, with all problems of the fields, if a field is wrong.
+ * ApiError 400 if there is no body. Throws Refusal (fields-invalid), with the problems of all fields, if a field is wrong.
  */
 export function readData<Data>(request: FastifyRequest, findProblems: FindProblems): Data {
   requireBody(request)
@@ -64,7 +64,7 @@ export function readData<Data>(request: FastifyRequest, findProblems: FindProble
   const data = isRecord(body) && isRecord(body.data) ? body.data : body
   const bySchema = toProblems((validationError?.validation ?? []) as ErrorObject[])
   const problems = findProblems(isRecord(data) ? data : {}, bySchema)
-  if (Object.keys(problems).length > 0) throw new InvalidFields(problems)
+  if (Object.keys(problems).length > 0) throw new Refusal('fields-invalid', { problems })
   return data as Data
 }
 

@@ -2,8 +2,9 @@
 // needs.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FromSchema } from 'json-schema-to-ts'
-import { type FieldProblems, findTextProblems } from '../applications/fields.ts'
+import { findTextProblems } from '../applications/fields.ts'
 import { acceptInvitation, endLink, inviteUser, makeGroup } from '../groups/groups.ts'
+import { type FieldProblems, Refusal } from '../observe/refusal.ts'
 import type { Services } from '../services.ts'
 import { listMemberships } from '../store/memberships.ts'
 import { ApiError } from './api-error.ts'
@@ -50,7 +51,7 @@ export function groupRoutes(services: Pick<Services, 'store' | 'clock'>) {
   async function listOwn(request: FastifyRequest<{ Params: { user_id: string } }>) {
     const { user_id: userId } = request.params
     if (request.validationError)
-      throw new ApiError(422, { type: ['Must be one of: MemberOf.'] }, { reason: 'fields-invalid' })
+      throw new Refusal('fields-invalid', { problems: { type: ['Must be one of: MemberOf.'] } })
     // A caller must not see which groups another person is in.
     if (userId !== callerOf(request).userId) throw new ApiError(404, 'Identity not found.', { reason: 'not-found' })
     return toCollection((await listMemberships(services.store.read, userId)).map(toMembershipJson))

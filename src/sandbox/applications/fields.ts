@@ -1,7 +1,7 @@
 // The fields of an application that its developer fills in. This file has the schemas and types of these fields, and
 // rules that a schema cannot express.
 import type { FromSchema, JSONSchema } from 'json-schema-to-ts'
-import { Refusal } from '../observe/refusal.ts'
+import { type FieldProblems, Refusal } from '../observe/refusal.ts'
 import type { ApplicationFields } from '../store/applications.ts'
 import { plainHostRule } from '../values/plain-host.ts'
 import { isRedirectUri } from '../values/redirect-uri.ts'
@@ -96,20 +96,6 @@ export const changedApplication = {
 
 export type NewApplication = FromSchema<typeof newApplication>
 export type ChangedApplication = FromSchema<typeof changedApplication>
-
-/** The problems of each wrong field, keyed by the name of the field. */
-export type FieldProblems = Record<string, string[]>
-
-/** Thrown if fields have values that are not allowed. */
-export class InvalidFields extends Refusal {
-  readonly problems: FieldProblems
-
-  constructor(problems: FieldProblems) {
-    super('fields-invalid')
-    this.message = `bad fields: ${Object.keys(problems).join(', ')}`
-    this.problems = problems
-  }
-}
 
 // An answer names at most this many wrong redirect URIs. A body can contain thousands of wrong redirect URIs, and the
 // answer must not be larger than the body.
@@ -208,12 +194,12 @@ export function pickFields(application: ApplicationFields): ApplicationFields {
 
 /**
  * Returns the data of an application that is made only because a program needs its OAuth client. The caller adds the
- * group. Throws InvalidFields.
+ * group. Throws Refusal (fields-invalid).
  */
 export function dataOfClient({ name, redirectUris }: { name: string; redirectUris: readonly string[] }) {
   const data = { ...emptyFields, name, redirectUris: redirectUris.join() }
   const problems = findFieldProblems(data, findNameProblems(name))
-  if (Object.keys(problems).length > 0) throw new InvalidFields(problems)
+  if (Object.keys(problems).length > 0) throw new Refusal('fields-invalid', { problems })
   return data
 }
 

@@ -4,6 +4,7 @@
 import type { FastifyReply } from 'fastify'
 import { clientAndReason, noteReason, stepUrlOf } from '../observe/observe.ts'
 import type { Reason } from '../observe/reasons.ts'
+import { Refusal, type RefusalDetails } from '../observe/refusal.ts'
 import { Busy } from '../people/turns.ts'
 import { storeFailureOf } from '../store/store-failure.ts'
 
@@ -46,9 +47,9 @@ export function classifyError(error: unknown): { statusCode: number; reason: Com
 export const retryAfterUnavailableSeconds = 2
 
 /**
- * Notes the reason and writes one line to the log, with a code that begins with the name of the dialect. An error page
- * shows the request id and the link to the laboratory. All other error answers have the request id and the link in
- * headers.
+ * Notes the reason and writes one line to the log, with a code that begins with the name of the dialect. Sets the
+ * Retry-After header if the same request may succeed later. An error page shows the request id and the link to the
+ * laboratory. All other error answers have the request id and the link in headers.
  */
 export function reportRefusal(
   reply: FastifyReply,
@@ -59,6 +60,9 @@ export function reportRefusal(
   const { request } = reply
   const { statusCode, reason, message } = refusal
   noteReason(request, reason)
+  const { retryAfterSeconds }: RefusalDetails = error instanceof Refusal ? error.details : {}
+  const waitSeconds = retryAfterSeconds ?? (statusCode === 503 ? retryAfterUnavailableSeconds : undefined)
+  if (waitSeconds !== undefined) reply.header('retry-after', waitSeconds)
   const help = stepUrlOf(request)
   if (dialect !== 'page') {
     reply.header('x-request-id', request.id)

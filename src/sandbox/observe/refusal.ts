@@ -2,6 +2,9 @@
 // table with the statuses and texts.
 import type { Reason } from './reasons.ts'
 
+/** The problems of each wrong field, keyed by the name of the field. */
+export type FieldProblems = Record<string, string[]>
+
 export interface RefusalDetails {
   /** The field that is wrong. */
   field?: string
@@ -21,8 +24,8 @@ export interface RefusalDetails {
   managed?: string
   /** After this many seconds, the same request may succeed. */
   retryAfterSeconds?: number
-  /** One sentence for each field that is wrong, for the person who has filled in the form. */
-  problems?: Record<string, string>
+  /** Sentences about the wrong fields, for the person who has filled in the form, or the caller of the API. */
+  problems?: FieldProblems
 }
 
 /** If a Refusal is thrown inside a transaction, the transaction is rolled back. */
@@ -35,6 +38,21 @@ export class Refusal extends Error {
     this.reason = reason
     this.details = details
   }
+}
+
+/**
+ * The answers of one dialect. An answer that depends on the details of the refusal is a function. The type `Answer`
+ * must not be a function.
+ */
+export type AnswerTable<Answer> = Partial<Record<Reason, Answer | ((details: RefusalDetails) => Answer)>>
+
+/** Returns the answer for this refusal. Returns undefined if the table has no answer for the reason. */
+export function answerIn<Answer>(
+  table: AnswerTable<Answer>,
+  { reason, details }: Pick<Refusal, 'reason' | 'details'>,
+): Answer | undefined {
+  const entry = table[reason]
+  return entry instanceof Function ? entry(details) : entry
 }
 
 /**

@@ -24,7 +24,7 @@ export async function registerUser(
     lastName: readText(fields.lastName),
   }
   const problems = findPersonProblems(person)
-  if (!isTicked(fields.termsAccepted)) problems.termsAccepted = 'Accept the terms to continue.'
+  if (!isTicked(fields.termsAccepted)) problems.termsAccepted = ['Accept the terms to continue.']
   if (Object.keys(problems).length > 0) throw new Refusal('fields-invalid', { problems })
 
   await store.transaction(async db => {
@@ -39,7 +39,7 @@ export async function registerUser(
   const userId = await store.write(db => createUser(db, { ...person, passwordHash }, clock()))
   if (userId === undefined)
     throw new Refusal('fields-invalid', {
-      problems: { email: 'You cannot use this address for a new account. Sign in if this address is yours.' },
+      problems: { email: ['You cannot use this address for a new account. Sign in if this address is yours.'] },
     })
   return { userId, passwordHash }
 }

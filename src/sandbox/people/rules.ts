@@ -1,6 +1,7 @@
 // The rules for the fields of an account. The sign-up page, POST /api/register and the laboratory report problems with
 // the same sentences.
 import type { JSONSchema } from 'json-schema-to-ts'
+import type { FieldProblems } from '../observe/refusal.ts'
 import { longestEmail, normaliseEmail } from '../store/users.ts'
 import { isLonger } from '../values/text-length.ts'
 import { longestPassword } from './hash-passwords.ts'
@@ -38,14 +39,14 @@ export function isTicked(value: unknown): boolean {
 }
 
 /** Returns one sentence for each wrong field. */
-export function findPersonProblems({ email, password, firstName, lastName }: AccountFields): Record<string, string> {
+export function findPersonProblems({ email, password, firstName, lastName }: AccountFields): FieldProblems {
   const problems = {
     email: findEmailProblem(email),
     password: findPasswordProblem(password, email),
     firstName: findNameProblem(firstName, 'first name'),
     lastName: findNameProblem(lastName, 'last name'),
   }
-  return Object.fromEntries(Object.entries(problems).flatMap(([field, text]) => (text ? [[field, text]] : [])))
+  return Object.fromEntries(Object.entries(problems).flatMap(([field, text]) => (text ? [[field, [text]]] : [])))
 }
 
 /**

@@ -1,10 +1,10 @@
 // The error pages of the portal. One table has the text for each reason, and the link to the next page.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { LoginRefusal } from '../grants/login-request.ts'
-import { classifyError, reportRefusal, retryAfterUnavailableSeconds } from '../http/http-refusal.ts'
+import { classifyError, reportRefusal } from '../http/http-refusal.ts'
 import { stepUrlOf } from '../observe/observe.ts'
 import { type Reason, reasons } from '../observe/reasons.ts'
-import { Refusal, type RefusalDetails } from '../observe/refusal.ts'
+import { type AnswerTable, answerIn, Refusal, type RefusalDetails } from '../observe/refusal.ts'
 import { resetLinkMinutes } from '../people/reset-links.ts'
 import type { Services } from '../services.ts'
 import { hasConsent } from '../store/consents.ts'
@@ -55,7 +55,7 @@ function incomplete({ field }: RefusalDetails): ErrorPage {
   }
 }
 
-const pages: Partial<Record<Reason, ErrorPage | ((details: RefusalDetails) => ErrorPage)>> = {
+const pages: AnswerTable<ErrorPage> = {
   'client-unknown': { status: 400, title: wrongLink, message: notRegistered, help },
   'redirect-uri-unregistered': { status: 400, title: wrongLink, message: wrongAddress, help },
   'field-missing': incomplete,
@@ -150,9 +150,8 @@ const internal: ErrorPage = {
  * Returns the content of the error page for this refusal. Returns undefined if the portal never shows a page for this
  * reason.
  */
-export function errorPageOf({ reason, details }: Refusal): ErrorPage | undefined {
-  const page = pages[reason]
-  return typeof page === 'function' ? page(details) : page
+export function errorPageOf(refusal: Refusal): ErrorPage | undefined {
+  return answerIn(pages, refusal)
 }
 
 const startAgain = 'startAgainAt'
@@ -178,7 +177,6 @@ export function showErrorPages(
     // If Fastify could not read the body, Fastify has already chosen the status, such as 400 or 413. Use this status.
     const statusCode = refusal ? page.status : errorStatus
     reportRefusal(reply, error, { statusCode, reason: refusal?.reason ?? reason, message: page.message }, 'page')
-    if (statusCode === 503) reply.header('retry-after', retryAfterUnavailableSeconds)
     // This page contains no text from the request, so it is safe to load the script that copies the request ID.
     setPageHeaders(reply, { hasScript: true })
     const href = page.next?.href ?? request.getDecorator<string>(startAgain)

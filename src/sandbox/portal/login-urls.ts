@@ -1,7 +1,7 @@
 // The addresses of a login: the portal's own path that starts the login, and the addresses to which the portal sends
 // the browser back (AZ-09).
 import type { LoginRefusal, LoginRequest, StartReason } from '../grants/login-request.ts'
-import type { RefusalDetails } from '../observe/refusal.ts'
+import { type AnswerTable, answerIn } from '../observe/refusal.ts'
 
 /** Returns the path that starts this login. The visitor comes back to this path after signing in. */
 export function loginPath(login: LoginRequest): string {
@@ -44,7 +44,7 @@ export function loginErrorUrl(refusal: LoginRefusal, issuer: string): string {
 type LoginError = [error: string, description: string]
 
 /** The errors that the portal sends to the client if the client's request cannot start a login (RFC 6749 4.1.2.1). */
-const loginErrors: Record<StartReason, LoginError | ((details: RefusalDetails) => LoginError)> = {
+const loginErrors: Required<Pick<AnswerTable<LoginError>, StartReason>> = {
   'field-repeated': ({ field }) => ['invalid_request', `${field} was given more than once.`],
   'field-missing': ({ field }) => [
     'invalid_request',
@@ -65,9 +65,9 @@ const loginErrors: Record<StartReason, LoginError | ((details: RefusalDetails) =
   },
 }
 
-export function loginErrorOf({ reason, details }: LoginRefusal): { error: string; description: string } {
-  const entry = loginErrors[reason]
-  const [error, description] = typeof entry === 'function' ? entry(details) : entry
+export function loginErrorOf(refusal: LoginRefusal): { error: string; description: string } {
+  // The type of the table makes sure that it has an answer for every StartReason.
+  const [error, description] = answerIn(loginErrors, refusal)!
   return { error, description }
 }
 

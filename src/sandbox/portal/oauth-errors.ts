@@ -1,10 +1,10 @@
 // The errors of the portal's calls, in the format that OAuth prescribes (RFC 6749 5.2). One table has the answer for
 // each reason.
 import type { FastifyInstance } from 'fastify'
-import { classifyError, reportRefusal, retryAfterUnavailableSeconds } from '../http/http-refusal.ts'
+import { classifyError, reportRefusal } from '../http/http-refusal.ts'
 import { stepUrlOf } from '../observe/observe.ts'
 import type { Reason } from '../observe/reasons.ts'
-import { Refusal, type RefusalDetails } from '../observe/refusal.ts'
+import { type AnswerTable, answerIn, Refusal } from '../observe/refusal.ts'
 import { longestText } from '../values/text-length.ts'
 import { type OAuthError, tokenRequest } from './schemas.ts'
 
@@ -25,7 +25,7 @@ const badRefreshToken: OAuthAnswer = [
 const tooMany: OAuthAnswer = [429, 'temporarily_unavailable', 'Too Many Requests']
 const tryAgain: OAuthAnswer = [503, 'temporarily_unavailable', 'Try again in a moment.']
 
-const answers: Partial<Record<Reason, OAuthAnswer | ((details: RefusalDetails) => OAuthAnswer)>> = {
+const answers: AnswerTable<OAuthAnswer> = {
   'field-missing': ({ field }) => invalid(`${field} is missing.`),
   'field-repeated': ({ field }) => invalid(`${field} was given more than once.`),
   'field-too-long': ({ field, limit }) => invalid(`${field} is longer than ${limit}.`),
@@ -71,29 +71,21 @@ const answers: Partial<Record<Reason, OAuthAnswer | ((details: RefusalDetails) =
 const internal: OAuthAnswer = [500, 'server_error', 'Internal Server Error']
 
 /** Returns the answer to any error in a call: a refusal, an error of Fastify, or an error of the store. */
-export function oauthAnswerOf(error: unknown): { reason: Reason; answer: OAuthAnswer; retryAfterSeconds?: number } {
+export function oauthAnswerOf(error: unknown): { reason: Reason; answer: OAuthAnswer } {
   const refusal = error instanceof Refusal ? error : undefined
   const { statusCode, reason: errorReason } = classifyError(error)
   const reason = refusal?.reason ?? errorReason
-  const entry = answers[reason]
-  const details = refusal?.details ?? {}
-  const [status, code, description] = (typeof entry === 'function' ? entry(details) : entry) ?? internal
-  const retryAfterSeconds = details.retryAfterSeconds ?? (status === 503 ? retryAfterUnavailableSeconds : undefined)
-  return {
-    reason,
-    // If Fastify could not read the body, Fastify has already chosen the status, such as 400 or 413. Use this status.
-    answer: [refusal ? status : statusCode, code, description],
-    ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
-  }
+  const [status, code, description] = answerIn(answers, refusal ?? new Refusal(reason)) ?? internal
+  // If Fastify could not read the body, Fastify has already chosen the status, such as 400 or 413. Use this status.
+  return { reason, answer: [refusal ? status : statusCode, code, description] }
 }
 
 /** Sends every error of this scope as `{error, error_description, error_uri?, state?}`. */
 export function answerInOAuthDialect(scope: FastifyInstance): void {
   scope.setErrorHandler((error, request, reply) => {
-    const { reason, answer, retryAfterSeconds } = oauthAnswerOf(error)
+    const { reason, answer } = oauthAnswerOf(error)
     const [statusCode, code, description] = answer
     reportRefusal(reply, error, { statusCode, reason, message: description }, 'call')
-    if (retryAfterSeconds !== undefined) reply.header('retry-after', retryAfterSeconds)
     const state = (request.body as { state?: unknown } | null | undefined)?.state
     const errorUri = stepUrlOf(request)
     const isEchoed = typeof state === 'string' && state.length <= longestText

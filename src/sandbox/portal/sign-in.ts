@@ -1,7 +1,7 @@
 // The page with the two forms for signing in and for creating an account, and the pages for signing out.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { clientAndReason, noteAbout, noteReason } from '../observe/observe.ts'
-import { catchRefusal, Refusal } from '../observe/refusal.ts'
+import { catchRefusal, type FieldProblems, Refusal } from '../observe/refusal.ts'
 import { checkPassword } from '../people/password.ts'
 import { registerUser } from '../people/register.ts'
 import { shortestPassword } from '../people/rules.ts'
@@ -50,7 +50,7 @@ export function readPurpose(
 /** The form that the visitor has sent, and its problems. The page never contains a password that was sent. */
 export interface SentForms {
   signIn?: { problem: string; email?: string }
-  signUp?: { problem: string; problems?: Record<string, string>; fields: Record<string, unknown> }
+  signUp?: { problem: string; problems?: FieldProblems; fields: Record<string, unknown> }
 }
 
 export function showSignInPage(

@@ -9,8 +9,7 @@ import { LoginRefusal, readLoginRequest } from '../grants/login-request.ts'
 import { reportRefusal } from '../http/http-refusal.ts'
 import { notesFor } from '../observe/notes.ts'
 import { noteAbout } from '../observe/observe.ts'
-import type { Reason } from '../observe/reasons.ts'
-import { Refusal, type RefusalDetails } from '../observe/refusal.ts'
+import { type AnswerTable, answerIn, Refusal } from '../observe/refusal.ts'
 import { checkPassword } from '../people/password.ts'
 import { registerUser } from '../people/register.ts'
 import type { Services } from '../services.ts'
@@ -124,7 +123,7 @@ type MessageAnswer = [statusCode: number, message: unknown]
 const denied: MessageAnswer = [403, 'Permission denied']
 
 /** The answer for each reason. A reason that is not in this table gets the same words as in an OAuth call. */
-const answers: Partial<Record<Reason, MessageAnswer | ((details: RefusalDetails) => MessageAnswer | undefined)>> = {
+const answers: AnswerTable<MessageAnswer | undefined> = {
   'token-missing': denied,
   'token-malformed': denied,
   'token-expired': denied,
@@ -135,18 +134,16 @@ const answers: Partial<Record<Reason, MessageAnswer | ((details: RefusalDetails)
   'password-changed': [403, 'Your password was changed in the meantime. Sign in again to continue.'],
   'consent-missing': [403, 'App authorization required'],
   'client-unknown': ({ field }) => (field === 'clientId' ? [404, 'App not found.'] : undefined),
-  'fields-invalid': ({ problems }) =>
-    problems && [422, Object.fromEntries(Object.entries(problems).map(([field, problem]) => [field, [problem]]))],
+  'fields-invalid': ({ problems }) => problems && [422, problems],
 }
 
 function answerInMessages(scope: FastifyInstance): void {
   scope.setErrorHandler((error, _request, reply) => {
-    const { reason, answer: oauthAnswer, retryAfterSeconds } = oauthAnswerOf(error)
+    const { reason, answer: oauthAnswer } = oauthAnswerOf(error)
     const [oauthStatus, , oauthDescription] = oauthAnswer
     const [statusCode, message] = answerOf(error) ?? [oauthStatus, oauthDescription]
     const said = typeof message === 'string' ? message : 'bad fields'
     reportRefusal(reply, error, { statusCode, reason, message: said }, 'user-call')
-    if (retryAfterSeconds !== undefined) reply.header('retry-after', retryAfterSeconds)
     const userId = error instanceof Refusal ? error.details.userId : undefined
     return reply.status(statusCode).send({ message, ...(userId !== undefined && { userId }) })
   })
@@ -155,9 +152,7 @@ function answerInMessages(scope: FastifyInstance): void {
 function answerOf(error: unknown): MessageAnswer | undefined {
   if (!(error instanceof Refusal)) return undefined
   if (error instanceof LoginRefusal) return [400, loginErrorOf(error).description]
-  const entry = answers[error.reason]
-  const answer = typeof entry === 'function' ? entry(error.details) : entry
-  return answer ?? answerToUntrustedStart(error)
+  return answerIn(answers, error) ?? answerToUntrustedStart(error)
 }
 
 /**

@@ -115,7 +115,7 @@ export function applicationCall(services: ApplicationServices) {
   }
 }
 
-/** Throws LabError or InvalidFields if a field is wrong. */
+/** Throws LabError or Refusal if a field is wrong. */
 function readApplicationFields({ redirectUri, redirectUris = [], name = 'Test client' }: ApplicationBody) {
   const uris = redirectUri === undefined ? redirectUris : [redirectUri, ...redirectUris]
   if (uris.length === 0) throw new LabError(422, { redirectUri: ['Name at least one redirect URI.'] })

@@ -72,8 +72,8 @@ export async function makePerson({ store, passwords, clock }: PersonServices, gi
   const { suite = '', ...asked } = given
   const made = { email: `person-${random}@example.test`, firstName: 'Test', lastName: `Person ${random.slice(0, 4)}` }
   const person = { ...made, password: randomBytes(12).toString('base64url'), ...asked }
-  const problems = Object.entries(findPersonProblems(person)).map(([field, problem]) => [field, [problem]])
-  if (problems.length > 0) throw new LabError(422, Object.fromEntries(problems))
+  const problems = findPersonProblems(person)
+  if (Object.keys(problems).length > 0) throw new LabError(422, problems)
   const passwordHash = await passwords.hash(person.password)
   const userId = await store.transaction(async db => {
     const userId = await createUser(db, { ...person, passwordHash }, clock())
