@@ -1,6 +1,7 @@
 // The schemas of the API's requests and answers. Fastify checks requests with these schemas, and the OpenAPI and RAML
 // descriptions are made from them.
 import { changedApplication, clientFields, descriptiveFields, newApplication } from '../applications/fields.ts'
+import { longestGroupName } from '../groups/limits.ts'
 import { listOf, object, only, ref, type Schema, text } from '../http/describe.ts'
 
 const platform = 'https://standards.oftrust.net/v2/Context'
@@ -41,8 +42,8 @@ export const newGroup = {
     name: {
       type: 'string',
       minLength: 1,
-      maxLength: 200,
-      description: 'The name of the group.',
+      maxLength: longestGroupName,
+      description: 'The name of the group: one line of text, and not only white space.',
       examples: ['Developers'],
     },
   },

@@ -17,7 +17,8 @@ import { addMember, countMembers, isMember, type Membership, removeMember } from
 import type { Db } from '../store/schema.ts'
 import { findUser, lockUser } from '../store/users.ts'
 import { isId } from '../values/is-id.ts'
-import { limits, requireRoomForGroup } from './limits.ts'
+import { findLineProblem } from '../values/line-problem.ts'
+import { limits, longestGroupName, requireRoomForGroup } from './limits.ts'
 
 const dayMs = 86_400_000
 
@@ -30,6 +31,7 @@ export async function makeGroup(
   { name, userId, id = randomUUID() }: { name: string; userId: string; id?: string },
   inSameTransaction?: (db: Db, id: string) => Promise<unknown>,
 ): Promise<Group> {
+  requireGroupName(name)
   return store.transaction(async db => {
     await lockUser(db, userId)
     const present = await findGroup(db, id)
@@ -49,6 +51,7 @@ export async function renameGroup(
   { store }: Pick<Services, 'store'>,
   { groupId, name, callerId }: { groupId: string; name: string; callerId: string },
 ): Promise<void> {
+  requireGroupName(name)
   await store.transaction(async db => {
     const group = await requireGroup(db, groupId)
     if (!(await isMember(db, group.id, callerId))) throw new Refusal('not-allowed')
@@ -157,6 +160,12 @@ async function leaveGroup(db: Db, group: Group, userId: string): Promise<void> {
 async function endMembership(db: Db, groupId: string, userId: string): Promise<void> {
   await removeMember(db, groupId, userId)
   await deleteInvitationsBy(db, groupId, userId)
+}
+
+/** Pages show the name as the text of a link, so it must be a line that is not empty. Throws Refusal. */
+function requireGroupName(name: string): void {
+  const problem = name.trim() === '' ? 'Enter a name for the group.' : findLineProblem(name, longestGroupName)
+  if (problem !== undefined) throw new Refusal('fields-invalid', { problems: { name: [problem] } })
 }
 
 async function requireGroup(db: Db, groupId: string): Promise<Group> {

@@ -5,6 +5,9 @@ import { countApplicationsIn } from '../store/applications.ts'
 import { countGroupsOf } from '../store/memberships.ts'
 import type { Db } from '../store/schema.ts'
 
+/** The maximum length of a group's name, in characters. */
+export const longestGroupName = 200
+
 export const limits = {
   groupsOfUser: 20,
   applicationsInGroup: 100,

@@ -3,6 +3,7 @@
 import type { JSONSchema } from 'json-schema-to-ts'
 import type { FieldProblems } from '../observe/refusal.ts'
 import { longestEmail, normaliseEmail } from '../store/users.ts'
+import { findLineProblem } from '../values/line-problem.ts'
 import { isLonger } from '../values/text-length.ts'
 import { longestPassword } from './hash-passwords.ts'
 
@@ -79,8 +80,5 @@ export function findPasswordProblem(password: string, email: string): string | u
 
 function findNameProblem(name: string, label: string): string | undefined {
   if (name === '') return `Enter your ${label}.`
-  if (isLonger(name, longestName)) return `Use ${longestName} characters or fewer.`
-  // Control characters do not belong in a name. PostgreSQL cannot store the character NUL, and half a surrogate pair is
-  // not valid text.
-  return /\p{Cc}/u.test(name) || !name.isWellFormed() ? 'Use only letters, spaces and symbols.' : undefined
+  return findLineProblem(name, longestName)
 }

@@ -98,6 +98,8 @@ t.test('if several fields of a new group or member are wrong, one 422 answer nam
     [makeGroupBody('n'.repeat(201)), { name: ['Longer than maximum length 200.'] }],
     [makeGroupBody(['a']), { name: ['Not a valid string.'] }],
     [makeGroupBody('a\0b'), { name: ['Not a valid string.'] }],
+    [makeGroupBody(' \t\u2003'), { name: ['Enter a name for the group.'] }],
+    [makeGroupBody('a\nb\u0007'), { name: ['Use only letters, numbers, spaces and symbols.'] }],
   ]
   for (const [body, message] of cases)
     t.strictSame((await developer.call('POST', '/identities/v1', body)).json(), { error: { status: 422, message } })

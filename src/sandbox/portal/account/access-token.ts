@@ -7,8 +7,7 @@ import type { Services } from '../../services.ts'
 import { listPortalGrants, revokeGrantsOf, revokePortalGrant } from '../../store/grants.ts'
 import { listGroupsOf } from '../../store/memberships.ts'
 import { isId } from '../../values/is-id.ts'
-import { isStorableText } from '../../values/storable-text.ts'
-import { isLonger } from '../../values/text-length.ts'
+import { findLineProblem } from '../../values/line-problem.ts'
 import { redirectWithNotice, takeNotice } from '../notice.ts'
 import { askFirst, makeAccountForm, readAccountForm, showAccountPage, visitorOf } from './account.ts'
 
@@ -45,7 +44,7 @@ export function accessTokenRoutes(services: Pick<Services, 'addresses' | 'store'
     const { id, fields } = readAccountForm(services, request, 'make token')
     const { id: userId, proof } = visitorOf(request)
     const name = (fields.name ?? '').trim()
-    const nameProblem = findTokenNameProblem(name)
+    const nameProblem = findLineProblem(name, longestName)
     if (nameProblem !== undefined) return showList(reply.status(422), { name, nameProblem })
     const groups = await listGroupsOf(store.read, userId)
     const { accessToken, expiresAt } = await makePortalToken(services, { id, userId, proof, tokenName: name })
@@ -116,11 +115,6 @@ export function accessTokenRoutes(services: Pick<Services, 'addresses' | 'store'
   }
 
   return { show, make, askToRevokeOne, askToRevokeAll, revoke }
-}
-
-function findTokenNameProblem(name: string): string | undefined {
-  if (isLonger(name, longestName)) return `Use ${longestName} characters or fewer.`
-  return /\p{Cc}/u.test(name) || !isStorableText(name) ? 'Use only letters, numbers and symbols.' : undefined
 }
 
 /**

@@ -2,9 +2,9 @@
 // pages that ask before a member leaves or is removed.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { acceptInvitation, endLink, inviteUser, makeGroup, renameGroup } from '../../groups/groups.ts'
-import { limits } from '../../groups/limits.ts'
+import { limits, longestGroupName } from '../../groups/limits.ts'
 import type { Reason } from '../../observe/reasons.ts'
-import { Refusal } from '../../observe/refusal.ts'
+import { type AnswerTable, answerIn, Refusal } from '../../observe/refusal.ts'
 import type { Services } from '../../services.ts'
 import { countApplicationsIn, listApplicationNamesIn } from '../../store/applications.ts'
 import { findGroup, type Group } from '../../store/groups.ts'
@@ -12,12 +12,10 @@ import { listInvitationsInto, listInvitationsOf } from '../../store/invitations.
 import { countMembers, isMember, listGroupsOf, listMembers } from '../../store/memberships.ts'
 import { findUser } from '../../store/users.ts'
 import { isId } from '../../values/is-id.ts'
-import { isLonger } from '../../values/text-length.ts'
 import { type PageNotice, redirectWithNotice, takeNotice } from '../notice.ts'
 import { askFirst, makeAccountForm, pathOf, readAccountForm, showAccountPage, visitorOf } from './account.ts'
 
 const listPath = '/account/groups'
-const longestName = 200
 const invitationsOnPage = 20
 const membersOnPage = 100
 /** How many members the page shows at first. If the visitor clicks a button, the page also shows the other members. */
@@ -74,7 +72,7 @@ export function groupPages(services: Pick<Services, 'addresses' | 'store' | 'key
       notice,
       joined: notice?.about === 'joined' ? groups.find(({ id }) => id === notice.groupId) : undefined,
       isFull: groups.length >= limits.groupsOfUser,
-      longestName,
+      longestName: longestGroupName,
       newGroup: makeAccountForm(services, request, 'create group'),
       answerInvitation: makeAccountForm(services, request, 'answer invitation'),
       ...outcome,
@@ -89,8 +87,7 @@ export function groupPages(services: Pick<Services, 'addresses' | 'store' | 'key
     const { id, fields } = readAccountForm(services, request, 'create group')
     const userId = visitorOf(request).id
     const name = (fields.name ?? '').trim()
-    const nameProblem =
-      findGroupNameProblem(name) ?? (await findProblem(() => makeGroup(services, { name, userId, id })))
+    const nameProblem = await findProblem(() => makeGroup(services, { name, userId, id }))
     if (nameProblem !== undefined) return showList(reply.status(422), { name, nameProblem })
     return goTo(reply, listPath, { about: 'joined', groupId: id })
   }
@@ -145,7 +142,7 @@ export function groupPages(services: Pick<Services, 'addresses' | 'store' | 'key
       labUrl: services.addresses.labUrl,
       notice,
       removed: notice?.about === 'removed' && notice.userId ? await findUser(store.read, notice.userId) : undefined,
-      longestName,
+      longestName: longestGroupName,
       name: group.name,
       formToken: makeAccountForm(services, request, 'change group'),
       ...outcome,
@@ -185,9 +182,8 @@ export function groupPages(services: Pick<Services, 'addresses' | 'store' | 'key
   }
 
   async function rename(reply: FastifyReply, { groupId, callerId, name }: GroupForm) {
-    const nameProblem = findGroupNameProblem(name)
+    const nameProblem = await findProblem(() => renameGroup(services, { groupId, name, callerId }))
     if (nameProblem !== undefined) return showGroup(reply.status(422), groupId, { name, nameProblem })
-    await renameGroup(services, { groupId, name, callerId })
     logChange(reply.request, { code: 'group-renamed', groupId, caller: callerId })
     return goTo(reply, pathOfGroup(groupId), { about: 'renamed' })
   }
@@ -305,7 +301,8 @@ const acceptedAlready =
  * The messages for the refusals that the page shows next to its form. For all other refusals, the visitor gets an error
  * page.
  */
-export const problemsOfGroups: Partial<Record<Reason, string>> = {
+export const problemsOfGroups: AnswerTable<string | undefined> = {
+  'fields-invalid': ({ problems }) => problems?.name?.join(' '),
   'user-unknown': 'There is no account with this user ID. A person can find their user ID on their account page.',
   'member-already': 'This person is already a member.',
   'invited-already': 'This person has already been invited.',
@@ -334,14 +331,8 @@ async function findProblem(
   } catch (error) {
     if (!(error instanceof Refusal)) throw error
     if (alreadyDone.includes(error.reason)) return undefined
-    const problem = problems[error.reason]
+    const problem = answerIn(problems, error)
     if (problem === undefined) throw error
     return problem
   }
-}
-
-function findGroupNameProblem(name: string): string | undefined {
-  if (name === '') return 'Enter a name for the group.'
-  if (isLonger(name, longestName)) return `Use ${longestName} characters or fewer.`
-  return /\p{Cc}/u.test(name) ? 'Use only letters, numbers and symbols.' : undefined
 }
