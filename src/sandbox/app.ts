@@ -5,7 +5,6 @@ import { buildApi } from './api/build-api.ts'
 import type { SandboxConfig } from './config.ts'
 import { createLifetimes } from './grants/lifetimes.ts'
 import { createProbe } from './http/health.ts'
-import { createSourceReader } from './http/trusted-proxies.ts'
 import type { Lab } from './lab/build-lab.ts'
 import type { LabStep } from './lab/record/recorded.ts'
 import { createPasswords, type Passwords } from './people/hash-passwords.ts'
@@ -69,7 +68,6 @@ export async function buildSandbox(
     const seedReport = seed && (await seedStore(store, seed, { passwords, clock, isForced: isSeedForced }))
     if (seedReport) logSeeding(logger, seedReport)
     let isStopping = false
-    const readSource = createSourceReader(config.trustedProxies)
     const addresses = { portalUrl: config.portalUrl, apiUrl: config.apiUrl, labUrl: config.lab?.urls[0] }
     const { accessTokenSeconds, codeSeconds } = config
     const lifetimes = createLifetimes({ accessTokenSeconds, refreshTokenSeconds: idleLifetimeSeconds, codeSeconds })
@@ -103,7 +101,7 @@ export async function buildSandbox(
       mailbox: lab?.mailbox,
       isStopping: () => isStopping,
       probe: createProbe(store, clock),
-      sourceOf: request => readSource(request.raw),
+      trustedProxies: config.trustedProxies,
     }
     const sweeper = createSweeper(store, error =>
       logger.warn({ code: 'sweep-failed', cause: error.message }, 'expired rows stay until the next sweep'),

@@ -1,6 +1,6 @@
 // The services that the sandbox's code uses, such as the store and the clock. Each function takes only the services
 // that it needs: `Pick<Services, …>`.
-import type { FastifyBaseLogger, FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import type { Observer, Step } from './observe/steps.ts'
 import type { Passwords } from './people/hash-passwords.ts'
 import type { Mailbox } from './people/mail.ts'
@@ -49,6 +49,6 @@ export interface Services {
    * called more often.
    */
   probe: () => Promise<void>
-  /** Returns the source of a request. Failures and waiting tasks are counted per source. */
-  sourceOf: (request: FastifyRequest) => string
+  /** The addresses and networks of proxies whose X-Forwarded-For header is trusted. */
+  trustedProxies: string[]
 }

@@ -67,10 +67,12 @@ interface ServerOptions {
   toBody: ToBody
   /** If the address of a request cannot be read, the log line names this dialect. */
   dialect?: 'api' | 'call'
+  /** The addresses and networks of proxies whose X-Forwarded-For header is trusted. */
+  trustedProxies?: string[]
 }
 
 /** Makes a Fastify instance without routes. Every option that matters is set here. */
-export function createServer({ logger, toBody, dialect }: ServerOptions): FastifyInstance {
+export function createServer({ logger, toBody, dialect, trustedProxies = [] }: ServerOptions): FastifyInstance {
   const server = Fastify({
     // The log distinguishes users, but does not contain their ids (LG-04).
     loggerInstance: logger.child({}, { serializers: { user: hashUser, caller: hashUser } }),
@@ -90,7 +92,7 @@ export function createServer({ logger, toBody, dialect }: ServerOptions): Fastif
         .send(toBody(statusCode, message))
     },
     clientErrorHandler: (error, socket) => answerClientError(error, socket, toBody),
-    trustProxy: false,
+    trustProxy: trustedProxies,
     exposeHeadRoutes: false,
     bodyLimit: formBodyLimit,
     routerOptions: { maxParamLength: 100, ignoreTrailingSlash: false, caseSensitive: true },

@@ -1,6 +1,6 @@
 // Finds out which address a request comes from. Only proxies that the operator has named are trusted.
-import type { IncomingMessage } from 'node:http'
-import { BlockList, isIP } from 'node:net'
+import { isIP } from 'node:net'
+import type { FastifyRequest } from 'fastify'
 
 const longestPrefix = { 4: 32, 6: 128 }
 
@@ -16,39 +16,22 @@ export function isNetwork(text: string): boolean {
 }
 
 /**
- * Returns a function that reads the source of a request: an IPv4 address, or the /64 network of an IPv6 address. One
- * household or machine usually has a whole /64 network. Failures and waiting requests are counted per source. In
- * X-Forwarded-For, the source is the rightmost address that does not belong to a trusted proxy. The sender can write
- * anything to the left of this address.
+ * Returns the source of a request: an IPv4 address, or the /64 network of an IPv6 address. One household or machine
+ * usually has a whole /64 network. Failures and waiting requests are counted per source. Fastify reads X-Forwarded-For
+ * from right to left, and stops at the first entry that does not belong to a trusted proxy. The sender can write
+ * anything to the left of this entry. If this entry is not an address, the source is the last known proxy.
  */
-export function createSourceReader(trustedProxies: string[]): (request: IncomingMessage) => string {
-  const trusted = { 4: new BlockList(), 6: new BlockList() }
-  for (const network of trustedProxies) {
-    const [address = '', bits] = network.split('/')
-    const family = isIP(address) as 4 | 6
-    trusted[family].addSubnet(address, Number(bits ?? longestPrefix[family]), `ipv${family}`)
-  }
-  const isTrusted = (address: string) => {
-    const family = isIP(address) as 4 | 6
-    return trusted[family].check(address, `ipv${family}`)
-  }
-  return ({ socket, headers }) => {
-    let address = toPlainAddress(socket.remoteAddress ?? '')
-    const forwarded = [headers['x-forwarded-for'] ?? []].flat().join().split(',')
-    while (address && isTrusted(address)) {
-      const next = toPlainAddress(forwarded.pop()?.trim() ?? '')
-      // The list has no more entries, or this entry is not an address. In both cases, the source is the last known
-      // proxy.
-      if (!next) break
-      address = next
-    }
-    return address.includes(':') ? networkOf(address) : address
-  }
+export function sourceOf({ ips = [] }: FastifyRequest): string {
+  const address = ips.map(toPlainAddress).findLast(Boolean) ?? ''
+  return address.includes(':') ? networkOf(address) : address
 }
 
-/** Converts an IPv4 address in IPv6 form to IPv4. Returns an empty string if `text` is not an address. */
-function toPlainAddress(text: string): string {
-  const address = text.split('%', 1)[0] ?? ''
+/**
+ * Converts an IPv4 address in IPv6 form to IPv4. Returns an empty string if `text` is not an address. If the connection
+ * has already ended, Fastify does not know the address of the sender, and `text` is undefined.
+ */
+function toPlainAddress(text: string | undefined): string {
+  const address = (text ?? '').split('%', 1)[0] ?? ''
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1] ?? address
   return isIP(mapped) ? mapped : ''
 }

@@ -46,8 +46,10 @@ function describedCall(schema: object, kind: Parameters<typeof step>[0]) {
 }
 
 export async function buildPortal(services: Services): Promise<FastifyInstance> {
+  const { logger, trustedProxies } = services
   const { portalUrl } = services.addresses
-  const portal = createServer({ logger: services.logger, toBody: (_statusCode, message) => message, dialect: 'call' })
+  const toBody = (_statusCode: number, message: string) => message
+  const portal = createServer({ logger, toBody, dialect: 'call', trustedProxies })
   services.addFaults?.(portal, 'portal')
   observeRequests(portal, { ...services, listener: 'portal' })
   if (portalUrl.startsWith('https:'))

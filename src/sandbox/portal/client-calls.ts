@@ -5,6 +5,7 @@ import { authenticateClient } from '../grants/clients.ts'
 import { redeemCode } from '../grants/codes.ts'
 import { type IssuedTokens, renewTokens, revokeToken } from '../grants/tokens.ts'
 import { formBodyLimit } from '../http/server.ts'
+import { sourceOf } from '../http/trusted-proxies.ts'
 import { notesFor } from '../observe/notes.ts'
 import { noteAbout } from '../observe/observe.ts'
 import { Refusal } from '../observe/refusal.ts'
@@ -16,7 +17,7 @@ import { readFields, setCallHeaders } from './fields.ts'
 import { answerInOAuthDialect } from './oauth-errors.ts'
 import type { CodeRequest, RenewalRequest, RevocationRequest, TokenAnswer, TokenRequest } from './schemas.ts'
 
-type CallServices = Pick<Services, 'addresses' | 'lifetimes' | 'store' | 'keyRing' | 'clock' | 'sourceOf'>
+type CallServices = Pick<Services, 'addresses' | 'lifetimes' | 'store' | 'keyRing' | 'clock'>
 
 /**
  * Sets up a scope for the calls of clients: parsers, headers, the error format, and the guard against pages of other
@@ -115,7 +116,7 @@ export function clientCallRoutes(services: CallServices) {
     { client_id: clientId, client_secret: secret }: Pick<RevocationRequest, 'client_id' | 'client_secret'>,
     request: FastifyRequest,
   ): Promise<string> {
-    const credentials = { clientId, secret, sourceOf: () => services.sourceOf(request) }
+    const credentials = { clientId, secret, sourceOf: () => sourceOf(request) }
     await authenticateClient(services, credentials, notesFor(request))
     return clientId
   }

@@ -1,6 +1,7 @@
 // Helps people who have forgotten their password: sends a link by mail, and shows the page on which a person sets a new
 // password.
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { sourceOf } from '../http/trusted-proxies.ts'
 import { catchRefusal, Refusal } from '../observe/refusal.ts'
 import { changePassword } from '../people/password.ts'
 import { makeResetToken, mostResetLinks, readResetToken, resetLinkMinutes } from '../people/reset-links.ts'
@@ -13,7 +14,7 @@ import { makePurposeToken, readPurpose, type SignInPurpose } from './sign-in.ts'
 
 /** The routes give the same answer after the same time, whether the e-mail address has an account or not. */
 export function forgotPasswordRoutes(
-  services: Pick<Services, 'addresses' | 'store' | 'keyRing' | 'clock' | 'sourceOf' | 'mailbox'>,
+  services: Pick<Services, 'addresses' | 'store' | 'keyRing' | 'clock' | 'mailbox'>,
 ) {
   const { addresses, mailbox } = services
 
@@ -34,7 +35,7 @@ export function forgotPasswordRoutes(
     if (!mailbox) return showForm(reply, purpose)
     const problem = findEmailProblem(email)
     if (problem !== undefined) return showForm(reply.status(422), purpose, { email, problem })
-    const made = await makeResetToken(services, { email, source: services.sourceOf(request) })
+    const made = await makeResetToken(services, { email, source: sourceOf(request) })
     if (made === undefined) {
       request.log.info({ code: 'password-reset-limited' }, 'a link to reset a password was requested too often')
     } else {
@@ -79,9 +80,7 @@ export function forgotPasswordRoutes(
 }
 
 /** A visitor can open the page several times. The link stops working only when the visitor sets a new password. */
-export function resetPasswordRoutes(
-  services: Pick<Services, 'store' | 'keyRing' | 'passwords' | 'clock' | 'sourceOf'>,
-) {
+export function resetPasswordRoutes(services: Pick<Services, 'store' | 'keyRing' | 'passwords' | 'clock'>) {
   async function show(request: FastifyRequest, reply: FastifyReply) {
     const { token } = request.query as Record<string, unknown>
     return showForm(reply, token, await findEmail(await readResetToken(services, token)))
@@ -94,9 +93,7 @@ export function resetPasswordRoutes(
     const password = typeof given === 'string' ? given : ''
     const problem = findPasswordProblem(password, email)
     if (problem !== undefined) return showForm(reply.status(422), token, email, problem)
-    const changed = await catchRefusal(
-      changePassword(services, credentials, { password, source: services.sourceOf(request) }),
-    )
+    const changed = await catchRefusal(changePassword(services, credentials, { password, source: sourceOf(request) }))
     // The password was changed after the token was read, so the link is no longer valid.
     if (changed instanceof Refusal) throw new Refusal('link-expired')
     await signBrowserOut(services, reply)

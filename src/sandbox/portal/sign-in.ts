@@ -1,5 +1,6 @@
 // The page with the two forms for signing in and for creating an account, and the pages for signing out.
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { sourceOf } from '../http/trusted-proxies.ts'
 import { clientAndReason, noteAbout, noteReason } from '../observe/observe.ts'
 import { catchRefusal, type FieldProblems, Refusal } from '../observe/refusal.ts'
 import { checkPassword } from '../people/password.ts'
@@ -72,7 +73,7 @@ export function showSignInPage(
   })
 }
 
-type SignInServices = Pick<Services, 'addresses' | 'store' | 'keyRing' | 'passwords' | 'clock' | 'sourceOf'>
+type SignInServices = Pick<Services, 'addresses' | 'store' | 'keyRing' | 'passwords' | 'clock'>
 
 export function signInRoutes(services: SignInServices) {
   async function signIn(request: FastifyRequest, reply: FastifyReply) {
@@ -111,7 +112,7 @@ export function signInRoutes(services: SignInServices) {
     const { formToken, ...fields } = (request.body ?? {}) as Record<string, unknown>
     const purpose = readPurpose(services, formToken, request)
     if (!keepsCookies(request)) return showMissingCookies(reply, services, purpose)
-    const registered = await catchRefusal(registerUser(services, fields, services.sourceOf(request)))
+    const registered = await catchRefusal(registerUser(services, fields, sourceOf(request)))
     if (!(registered instanceof Refusal)) {
       const { userId } = registered
       noteAbout(request, { userId })
@@ -138,7 +139,7 @@ async function checkAndSignIn(
   { email, password }: { email: string; password: string },
   reply: FastifyReply,
 ) {
-  const sender = { source: services.sourceOf(reply.request), mark: readMark(services, reply.request) }
+  const sender = { source: sourceOf(reply.request), mark: readMark(services, reply.request) }
   const credentials = await checkPassword(services, { email, password, ...sender })
   await signBrowserIn(services, credentials, reply)
   return credentials

@@ -7,6 +7,7 @@ import { issueAllowedCode } from '../grants/codes.ts'
 import { allowApplication } from '../grants/consents.ts'
 import { LoginRefusal, readLoginRequest } from '../grants/login-request.ts'
 import { reportRefusal } from '../http/http-refusal.ts'
+import { sourceOf } from '../http/trusted-proxies.ts'
 import { notesFor } from '../observe/notes.ts'
 import { noteAbout } from '../observe/observe.ts'
 import { type AnswerTable, answerIn, Refusal } from '../observe/refusal.ts'
@@ -37,7 +38,7 @@ export async function useUserCalls(scope: FastifyInstance, { addresses }: Pick<S
   })
 }
 
-type CallServices = Pick<Services, 'addresses' | 'lifetimes' | 'store' | 'keyRing' | 'passwords' | 'clock' | 'sourceOf'>
+type CallServices = Pick<Services, 'addresses' | 'lifetimes' | 'store' | 'keyRing' | 'passwords' | 'clock'>
 
 export function userCallRoutes(services: CallServices) {
   const { store, addresses } = services
@@ -55,7 +56,7 @@ export function userCallRoutes(services: CallServices) {
 
   /** POST /api/register, with the same rules as the page for new accounts. */
   async function register(request: FastifyRequest, reply: FastifyReply) {
-    const { userId } = await registerUser(services, requireBodyFields(request), services.sourceOf(request))
+    const { userId } = await registerUser(services, requireBodyFields(request), sourceOf(request))
     const user = await findUser(store.read, userId)
     if (!user) throw new Error('the user was removed at the moment they signed up')
     request.log.info({ code: 'signed-up', user: userId }, 'a user signed up')
@@ -99,7 +100,7 @@ export function userCallRoutes(services: CallServices) {
     { email, password }: Pick<ScriptLogin, 'email' | 'password'>,
     request: FastifyRequest,
   ): Promise<Credentials> {
-    return checkPassword(services, { email, password, source: services.sourceOf(request) })
+    return checkPassword(services, { email, password, source: sourceOf(request) })
   }
 
   return { showMe, register, logIn, allow }

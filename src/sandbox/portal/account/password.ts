@@ -1,5 +1,6 @@
 // Changes the password of a signed-in user, who must also give the old password.
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { sourceOf } from '../../http/trusted-proxies.ts'
 import { catchRefusal, Refusal } from '../../observe/refusal.ts'
 import { changePassword, checkPassword } from '../../people/password.ts'
 import { findPasswordProblem, shortestPassword } from '../../people/rules.ts'
@@ -13,7 +14,7 @@ interface Problems {
   newPassword?: string | undefined
 }
 
-export function passwordRoutes(services: Pick<Services, 'store' | 'keyRing' | 'passwords' | 'clock' | 'sourceOf'>) {
+export function passwordRoutes(services: Pick<Services, 'store' | 'keyRing' | 'passwords' | 'clock'>) {
   async function show(_request: FastifyRequest, reply: FastifyReply) {
     return showForm(reply)
   }
@@ -22,7 +23,7 @@ export function passwordRoutes(services: Pick<Services, 'store' | 'keyRing' | 'p
     const { fields } = readAccountForm(services, request, 'change password')
     const { password = '', newPassword = '' } = fields
     const { email } = visitorOf(request)
-    const source = services.sourceOf(request)
+    const source = sourceOf(request)
     // Count wrong passwords in the same way as at sign-in. Otherwise a stranger could guess passwords in a browser in
     // which the user is still signed in.
     const checked = await catchRefusal(
