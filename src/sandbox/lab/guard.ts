@@ -38,8 +38,7 @@ export function guardLab(urls: readonly string[], token: Secret | undefined): on
     if (request.method === 'POST') {
       const { takesForms = false } = request.routeOptions.config as { takesForms?: boolean }
       const type = takesForms ? 'application/x-www-form-urlencoded' : 'application/json'
-      const [given = ''] = (request.headers['content-type'] ?? '').split(';')
-      if (given.trim().toLowerCase() !== type) throw new LabError(415, `Send ${type}.`)
+      if (request.mediaType !== type) throw new LabError(415, `Send ${type}.`)
       if (takesForms && origin === undefined && site !== 'same-origin')
         throw new LabError(403, 'Send this form from a page of the laboratory.')
     }
