@@ -21,8 +21,6 @@ import { apiCallsPage, homeHandler } from './pages.ts'
 import { acceptTokens, requireToken } from './require-token.ts'
 import { apiSchemas } from './schemas.ts'
 
-const exposeHeadRoute = true
-
 const icon = readAsset('api-icon.svg')
 const copyButtons = readAsset('copy-buttons.js')
 
@@ -46,12 +44,9 @@ function route(schema: object, config = onlyUsers) {
   return { schema, config, attachValidation: true }
 }
 
-function readRoute(schema: object, config = onlyUsers) {
-  return { ...route(schema, config), exposeHeadRoute }
-}
-
 export async function buildApi(services: Services): Promise<FastifyInstance> {
-  const api = createServer({ logger: services.logger, toBody: toErrorBody, dialect: 'api' })
+  const { logger } = services
+  const api = createServer({ logger, toBody: toErrorBody, dialect: 'api', exposeHeadRoutes: true })
   services.addFaults?.(api, 'api')
   observeRequests(api, { ...services, listener: 'api' })
 
@@ -71,26 +66,25 @@ export async function buildApi(services: Services): Promise<FastifyInstance> {
     await scope.register(async pages => {
       await registerViews(pages, { icon, assets: [stylesheet, copyButtons, ...callsAssets] })
       pages.addHook('onRequest', async (_request, reply) => setPageHeaders(reply))
-      pages.get('/', { exposeHeadRoute }, homeHandler(services.addresses))
+      pages.get('/', homeHandler(services.addresses))
       pages.get(
         '/apps/v1/docs',
-        { exposeHeadRoute },
         callsPageHandler(apiCallsPage(services.addresses), () => scope.swagger()),
       )
     })
 
     // These routes need no token, because tools that read API descriptions have no token.
     const descriptions = descriptionRoutes(scope)
-    scope.get('/apps/v1/openapi.json', { exposeHeadRoute }, descriptions.showOpenApi)
-    scope.get('/apps/v1/api.raml', { exposeHeadRoute }, descriptions.showRaml)
+    scope.get('/apps/v1/openapi.json', descriptions.showOpenApi)
+    scope.get('/apps/v1/api.raml', descriptions.showRaml)
 
     await scope.register(async signedIn => {
       requireToken(signedIn, services)
       const applications = applicationRoutes(services)
       const one = '/apps/v1/:app_id'
-      signedIn.get('/apps/v1', readRoute(operations.listApplicationsCall, anyToken), applications.list)
+      signedIn.get('/apps/v1', route(operations.listApplicationsCall, anyToken), applications.list)
       signedIn.post('/apps/v1', route(operations.createApplicationCall), applications.create)
-      signedIn.get(one, readRoute(operations.getApplicationCall, anyToken), applications.show)
+      signedIn.get(one, route(operations.getApplicationCall, anyToken), applications.show)
       signedIn.put(one, route(operations.updateApplicationCall), applications.update)
       signedIn.delete(one, route(operations.removeApplicationCall, onlyUsersRemove), applications.remove)
       signedIn.post(`${one}/refreshSecret`, route(operations.refreshSecretCall), applications.renewSecret)
@@ -100,7 +94,7 @@ export async function buildApi(services: Services): Promise<FastifyInstance> {
       signedIn.post('/identities/v1', route(operations.createGroupCall), groups.create)
       signedIn.post(link, route(operations.linkUserCall, portalTokensOnly), groups.link)
       signedIn.delete(link, route(operations.unlinkUserCall, portalTokensOnly), groups.unlink)
-      signedIn.get('/identities/v1/:user_id/links', readRoute(operations.listMembershipsCall), groups.listOwn)
+      signedIn.get('/identities/v1/:user_id/links', route(operations.listMembershipsCall), groups.listOwn)
     })
     refuseOtherMethods()
   })

@@ -1,7 +1,6 @@
 // Makes the servers of the sandbox. All servers have the same limits and deadlines. They give every request an id, and
 // write one log line per request.
 import { hash, randomUUID } from 'node:crypto'
-import type { IncomingMessage } from 'node:http'
 import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import AjvCompiler from '@fastify/ajv-compiler'
@@ -69,10 +68,18 @@ interface ServerOptions {
   dialect?: 'api' | 'call'
   /** The addresses and networks of proxies whose X-Forwarded-For header is trusted. */
   trustedProxies?: string[]
+  /** Whether a HEAD request runs the GET handler of the same path. */
+  exposeHeadRoutes?: boolean
 }
 
-/** Makes a Fastify instance without routes. Every option that matters is set here. */
-export function createServer({ logger, toBody, dialect, trustedProxies = [] }: ServerOptions): FastifyInstance {
+/** Makes a Fastify instance without routes. Only options that differ from Fastify's defaults are set here. */
+export function createServer({
+  logger,
+  toBody,
+  dialect,
+  trustedProxies = [],
+  exposeHeadRoutes = false,
+}: ServerOptions): FastifyInstance {
   const server = Fastify({
     // The log distinguishes users, but does not contain their ids (LG-04).
     loggerInstance: logger.child({}, { serializers: { user: hashUser, caller: hashUser } }),
@@ -93,19 +100,16 @@ export function createServer({ logger, toBody, dialect, trustedProxies = [] }: S
     },
     clientErrorHandler: (error, socket) => answerClientError(error, socket, toBody),
     trustProxy: trustedProxies,
-    exposeHeadRoutes: false,
+    exposeHeadRoutes,
     bodyLimit: formBodyLimit,
-    routerOptions: { maxParamLength: 100, ignoreTrailingSlash: false, caseSensitive: true },
-    onProtoPoisoning: 'error',
-    onConstructorPoisoning: 'error',
     // All three settings are needed: Node uses the larger of the first two, and checks the deadlines only once in each
     // interval.
     requestTimeout: 10_000,
     http: { headersTimeout: 5000, connectionsCheckingInterval: 1000, ...boundPipelining() },
     // Ends a connection on which nothing is sent, for example because the client does not read the response.
     connectionTimeout: 35_000,
+    // Fastify has the same default, but F-45 demands this value.
     keepAliveTimeout: 72_000,
-    forceCloseConnections: 'idle',
     return503OnClosing: false,
     ajv,
     schemaController: { compilersFactory: { buildValidator } },
@@ -124,7 +128,9 @@ export function createServer({ logger, toBody, dialect, trustedProxies = [] }: S
   finishRequests(server)
   prepareToListen(server)
   server.addHook('onRequest', async request => {
-    if (countHosts(request.raw) > 1) throw new RepeatedHost('two Host headers')
+    // If a request has two Host headers, Node uses the first one, but a proxy in front of the sandbox may have used the
+    // second (RFC 9112 3.2). The requests of `inject` have no headersDistinct.
+    if ((request.raw.headersDistinct?.host?.length ?? 0) > 1) throw new RepeatedHost('two Host headers')
   })
   let isClosing = false
   server.addHook('preClose', async () => {
@@ -152,9 +158,9 @@ export function createServer({ logger, toBody, dialect, trustedProxies = [] }: S
 }
 
 /**
- * Makes `close()` wait until the open requests are answered. At the deadline, the remaining connections are closed. The
- * requests on these connections end a little later. `close()` also waits for the end of these requests, so that the
- * database is closed last.
+ * Makes `close()` wait until the open requests are answered, so that the database is closed after them. At the deadline,
+ * the remaining connections are closed. `close()` waits until their responses have ended, but not for their handlers. A
+ * handler that still runs may then fail, because the database is closed.
  */
 function finishRequests(server: FastifyInstance): void {
   const open = new Set<FastifyRequest>()
@@ -198,12 +204,4 @@ function answerClientError(error: NodeJS.ErrnoException, socket: Socket, toBody:
 
 function requestIdOf(header: unknown): string {
   return typeof header === 'string' && /^[A-Za-z0-9_-]{1,64}$/.test(header) ? header : randomUUID()
-}
-
-/**
- * Counts the Host headers. If a request has two Host headers, Node uses the first one, but a proxy in front of the
- * sandbox may have used the second (RFC 9112 3.2).
- */
-function countHosts({ rawHeaders }: IncomingMessage): number {
-  return rawHeaders.filter((text, index) => index % 2 === 0 && text.toLowerCase() === 'host').length
 }
