@@ -21,18 +21,12 @@ export function readJsonBodies(scope: FastifyInstance): void {
     { parseAs: 'string', bodyLimit: jsonBodyLimit },
     (request, body, done) => {
       if (body === '') return done(null, undefined)
-      const refuse = () => done(new ApiError(400, 'The request body is not JSON.', { reason: 'body-unreadable' }))
-      try {
-        parse(request, body as string, (error, value) => {
-          if (error) refuse()
-          else if (isTooDeep(body as string))
-            done(new ApiError(400, 'The request body is nested too deeply.', { reason: 'body-unreadable' }))
-          else done(null, value)
-        })
-      } catch {
-        // The parser throws if the body is nested too deeply for the call stack.
-        refuse()
-      }
+      const refuse = (message: string) => done(new ApiError(400, message, { reason: 'body-unreadable' }))
+      parse(request, body as string, (error, value) => {
+        if (error) refuse('The request body is not JSON.')
+        else if (isTooDeep(body as string)) refuse('The request body is nested too deeply.')
+        else done(null, value)
+      })
     },
   )
 }

@@ -38,8 +38,6 @@ export function classifyError(error: unknown): { statusCode: number; reason: Com
   if (statusCode === 413) return { statusCode, reason: 'body-too-large' }
   if (statusCode === 415) return { statusCode, reason: 'content-type-unsupported' }
   if (statusCode && statusCode < 500) return { statusCode, reason: 'body-unreadable' }
-  // The parser throws RangeError if the JSON is nested too deeply for the call stack.
-  if (error instanceof RangeError) return { statusCode: 400, reason: 'body-unreadable' }
   return { statusCode: 500, reason: 'internal' }
 }
 

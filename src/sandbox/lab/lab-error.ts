@@ -81,8 +81,6 @@ function unreadable(error: FastifyError, statusCode: number): string {
     return 'The body is empty. Send a body, or leave out the header Content-Type.'
   if (statusCode === 413) return 'The body is too large.'
   if (statusCode === 415) return 'Send application/json.'
-  // The parser throws RangeError if the JSON is nested too deeply for the call stack.
-  const isJsonError =
-    code === 'FST_ERR_CTP_INVALID_JSON_BODY' || error instanceof SyntaxError || error instanceof RangeError
+  const isJsonError = code === 'FST_ERR_CTP_INVALID_JSON_BODY' || error instanceof SyntaxError
   return isJsonError ? 'The body cannot be read as JSON.' : 'The request cannot be read.'
 }

@@ -120,6 +120,27 @@ t.test('if a fault order is wrong, the answer names each wrong field and its all
 })
 
 t.test(
+  'if the value of an option is nested too deeply, the laboratory refuses this option, and not the whole body',
+  async t => {
+    const { sandbox } = await buildFaultLab(t)
+    for (const levels of [5_000, 100_000]) {
+      const value = `${'['.repeat(levels)}1${']'.repeat(levels)}`
+      const answer = await sandbox.lab!.inject({
+        method: 'POST',
+        url: '/lab/v1/faults',
+        headers: { host: '127.0.0.1:4002', 'content-type': 'application/json' },
+        payload: `{"fault":"exchange-expires-in","options":{"value":${value}}}`,
+      })
+      t.match(
+        answer.json(),
+        { error: { status: 422, message: { 'options.value': [/10,000 characters/] } } },
+        `${levels}`,
+      )
+    }
+  },
+)
+
+t.test(
   'a fault can add any header that Node can send, but no header that describes the body or the connection',
   async t => {
     const { call } = await buildFaultLab(t)

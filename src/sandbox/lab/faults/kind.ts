@@ -189,8 +189,17 @@ export function anyJson(about: string): Option {
     isRequired: true,
     allowed: 'any JSON of at most 10,000 characters',
     schema: {},
-    // The value is undefined if the text in a form was not JSON.
-    isAlsoAllowed: value => value !== undefined && JSON.stringify(value).length <= 10_000,
+    isAlsoAllowed: isShortJson,
+  }
+}
+
+/** Returns false for undefined, too: the text in a form was then not JSON. */
+function isShortJson(value: unknown): boolean {
+  try {
+    return value !== undefined && JSON.stringify(value).length <= 10_000
+  } catch {
+    // JSON.stringify throws RangeError if the value has several thousand levels.
+    return false
   }
 }
 
