@@ -125,6 +125,7 @@ export function createServer({
     if (reply.raw.socket) next()
     else reply.raw.once('socket', () => next())
   })
+  server.decorateRequest('stepNotes')
   finishRequests(server)
   prepareToListen(server)
   server.addHook('onRequest', async request => {

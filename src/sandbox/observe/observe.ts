@@ -20,8 +20,6 @@ interface Notes {
   answer?: string
 }
 
-const notes = new WeakMap<FastifyRequest, Notes>()
-
 /** The longest JSON answer that is kept. Longer answers are lists, which say nothing about a login. */
 const longestAnswer = 16 * 1024
 
@@ -48,14 +46,14 @@ export function noteReason(request: FastifyRequest, reason: Reason): void {
 }
 
 /**
- * Returns the client and the reason that the log names for a request. The log does not contain unknown client ids, because a stranger can send
- * any text as an id.
+ * Returns the client and the reason that the log names for a request. The log does not contain unknown client ids,
+ * because a stranger can send any text as an id.
  */
 export function clientAndReason(request: FastifyRequest): {
   clientId?: string | undefined
   reason?: Reason | undefined
 } {
-  const { about: { knownClientId, provenClientId } = {}, reason } = notes.get(request) ?? {}
+  const { about: { knownClientId, provenClientId } = {}, reason } = request.stepNotes ?? {}
   const clientId = provenClientId ?? knownClientId
   return { ...(clientId !== undefined && { clientId }), ...(reason !== undefined && { reason }) }
 }
@@ -72,10 +70,14 @@ export function stepIdOf(request: FastifyRequest): string {
 
 /** Returns the address of the page about this request's step. Returns undefined if there is no laboratory. */
 export function stepUrlOf(request: FastifyRequest): string | undefined {
-  return notes.get(request)?.stepUrl
+  return request.stepNotes?.stepUrl
 }
 
 declare module 'fastify' {
+  interface FastifyRequest {
+    /** createServer declares this property. Only the functions in this file use it. */
+    stepNotes?: Notes | undefined
+  }
   interface FastifyInstance {
     /**
      * Exists only with an observer. Call this function for a request whose address cannot be read, because Fastify does
@@ -152,12 +154,8 @@ export function observeRequests(
 }
 
 function notesOf(request: FastifyRequest): Notes {
-  let found = notes.get(request)
-  if (!found) {
-    found = { about: {} }
-    notes.set(request, found)
-  }
-  return found
+  request.stepNotes ??= { about: {} }
+  return request.stepNotes
 }
 
 function kindOf(request: FastifyRequest): StepKind | undefined {
