@@ -5,7 +5,7 @@ import { buildApi } from './api/build-api.ts'
 import type { SandboxConfig } from './config.ts'
 import { createLifetimes } from './grants/lifetimes.ts'
 import { createProbe } from './http/health.ts'
-import type { Lab } from './lab/build-lab.ts'
+import type { OpenedLab } from './lab/open-lab.ts'
 import type { LabStep } from './lab/record/recorded.ts'
 import { createPasswords, type Passwords } from './people/hash-passwords.ts'
 import { buildPortal } from './portal/build-portal.ts'
@@ -23,7 +23,7 @@ export interface Sandbox {
   /** Undefined if the settings do not ask for a laboratory. */
   lab: FastifyInstance | undefined
   /** The faults of the laboratory, for tests in the same process. */
-  faults: Lab['faults'] | undefined
+  faults: OpenedLab['faults'] | undefined
   store: Store
   /** What the SEED_ settings have changed. Undefined if there are no SEED_ settings. */
   seedReport: SeedReport | undefined
@@ -72,9 +72,11 @@ export async function buildSandbox(
     const { accessTokenSeconds, codeSeconds } = config
     const lifetimes = createLifetimes({ accessTokenSeconds, refreshTokenSeconds: idleLifetimeSeconds, codeSeconds })
     const keyRing = await openKeyRing(store, clock)
-    const lab =
-      config.lab &&
-      (await openLab(config.lab, {
+    let lab: OpenedLab | undefined
+    if (config.lab) {
+      // Load the laboratory only if the settings ask for it, because a quarter of the source code belongs to it.
+      const { openLab } = await import('./lab/open-lab.ts')
+      lab = await openLab(config.lab, {
         addresses,
         store,
         keyRing,
@@ -87,7 +89,8 @@ export async function buildSandbox(
         },
         portal: () => portal,
         onStep,
-      }))
+      })
+    }
     const services: Services = {
       addresses,
       lifetimes: lifetimes.of,
@@ -130,13 +133,6 @@ export async function buildSandbox(
     throw error
   }
 }
-
-/**
- * The laboratory is loaded only if the settings ask for it, because a quarter of the source code belongs to the
- * laboratory.
- */
-const openLab: typeof import('./lab/open-lab.ts').openLab = async (...given) =>
-  (await import('./lab/open-lab.ts')).openLab(...given)
 
 /**
  * If seeding is refused, this function only logs the reasons: the sandbox must start anyway. Seeding is refused, for

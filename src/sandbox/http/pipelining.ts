@@ -12,7 +12,8 @@ const mostUnderWay = 8
  * Returns the request and response classes for an HTTP server. Without these classes, Node reads up to 64 KiB at a
  * time, and starts every request in these bytes. 64 KiB can contain thousands of requests. If the sender does not read
  * the answers, all answers stay in memory. With these classes, the connection ends at the first request beyond the
- * limit, and Node does not parse the rest.
+ * limit, and Node does not parse the rest. Destroying the socket is not enough: Node's parser still starts every request
+ * that it has already read.
  */
 export function boundPipelining() {
   const underWay = new WeakMap<Socket, number>()

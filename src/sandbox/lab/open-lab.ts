@@ -26,13 +26,16 @@ interface LabServices extends Omit<SetUpServices, 'askPortal'> {
   onStep: ((step: LabStep) => void) | undefined
 }
 
+export interface OpenedLab extends Pick<Lab, 'server' | 'mailbox' | 'faults'> {
+  observer: Observer
+  addFaults: ReturnType<Lab['addFaults']>
+}
+
 /** Calls buildLab, and returns the observer to which the portal and the API report their steps. */
 export async function openLab(
   { urls, token }: { urls: string[]; token: Secret | undefined },
   { logger, portal, onStep, ...services }: LabServices,
-): Promise<
-  Pick<Lab, 'server' | 'mailbox' | 'faults'> & { observer: Observer; addFaults: ReturnType<Lab['addFaults']> }
-> {
+): Promise<OpenedLab> {
   const { addresses, clock } = services
   const setUp: SetUpServices = {
     ...services,

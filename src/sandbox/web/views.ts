@@ -13,18 +13,21 @@ export const localTimes = readAsset('local-times.js')
 
 const templates = readTemplates()
 
+interface ViewOptions {
+  layout?: string
+  icon: Asset
+  assets: readonly Asset[]
+  /** Data for every template. */
+  context?: object
+}
+
 /**
  * After this call, `reply.viewAsync(name, data)` renders views/sandbox/name.eta inside the layout. `data.title` is
  * required. Templates find the address of an asset under its name in `assets`.
  */
 export async function registerViews(
   scope: FastifyInstance,
-  {
-    layout = 'layout',
-    icon,
-    assets,
-    context = {},
-  }: { layout?: string; icon: Asset; assets: readonly Asset[] /** Data for every template. */; context?: object },
+  { layout = 'layout', icon, assets, context = {} }: ViewOptions,
 ): Promise<void> {
   for (const asset of [...assets, icon]) scope.get(asset.path, send(asset, '31536000, immutable'))
   // Browsers request this icon even if no page links to it.

@@ -188,8 +188,8 @@ function stateReader({ platform, logins, hide }: Pick<EdgeOptions, 'platform' | 
 }
 
 /**
- * This promise never resolves. Otherwise Fastify would run the handler, although the fault has already answered the
- * request or closed the connection.
+ * Returns a promise that never resolves. If the client closes the connection first, a promise that resolves would let
+ * Fastify run the handler, and the platform would act despite the fault.
  */
 function goNoFurther(): Promise<never> {
   return new Promise(() => {})

@@ -83,7 +83,13 @@ export interface RecordedStep {
     query: Values
     body: Values
   }
-  response: { status: number; headers: Values; body: Values /** From the Location header. */; location: Values }
+  response: {
+    status: number
+    headers: Values
+    body: Values
+    /** From the Location header. */
+    location: Values
+  }
   about: Omit<About, 'startPath'> & {
     /** A hash of the portal's session cookie, if the browser sent one. */
     portalSession?: string | undefined
