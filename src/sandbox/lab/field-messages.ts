@@ -1,16 +1,14 @@
 // Turns the errors of Ajv, which checks each call against its schema, into messages about the fields of the call.
 import type { ErrorObject } from 'ajv'
-
-/** The problems of each field, keyed by the name of the field. */
-export type FieldMessages = Record<string, string[]>
+import type { FieldProblems } from '../observe/refusal.ts'
 
 /** An answer names at most this many unknown fields or parameters, and shows only the beginning of a long name. */
 export const mostUnknown = 10
 export const longestShownName = 100
 
 /** Returns every problem at once. `place` is the part of the request that was checked. */
-export function messagesOf(errors: ErrorObject[], place: string | undefined): FieldMessages {
-  const messages: FieldMessages = {}
+export function messagesOf(errors: ErrorObject[], place: string | undefined): FieldProblems {
+  const messages: FieldProblems = {}
   const lists = errors.filter(({ keyword }) => /^(min|max)Items$/.test(keyword)).map(error => `${error.instancePath}/`)
   let unknown = 0
   for (const error of errors) {

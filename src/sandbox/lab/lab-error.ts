@@ -2,16 +2,17 @@
 import type { ErrorObject } from 'ajv'
 import type { FastifyError, FastifyInstance } from 'fastify'
 import { classifyError, retryAfterUnavailableSeconds } from '../http/http-refusal.ts'
+import type { FieldProblems } from '../observe/refusal.ts'
 import { errorTitle } from '../web/error-title.ts'
-import { type FieldMessages, messagesOf } from './field-messages.ts'
+import { messagesOf } from './field-messages.ts'
 import { labPageHeaders } from './security-headers.ts'
 
 export class LabError extends Error {
   readonly statusCode: number
   /** The text for the caller: a sentence, or the problems of each field (only for 422). */
-  readonly explanation: string | FieldMessages
+  readonly explanation: string | FieldProblems
 
-  constructor(statusCode: number, explanation: string | FieldMessages) {
+  constructor(statusCode: number, explanation: string | FieldProblems) {
     super(typeof explanation === 'string' ? explanation : sentenceOf(explanation))
     this.statusCode = statusCode
     this.explanation = explanation
@@ -19,7 +20,7 @@ export class LabError extends Error {
 }
 
 /** The message of the error, for callers in the same process. */
-function sentenceOf(messages: FieldMessages): string {
+function sentenceOf(messages: FieldProblems): string {
   return Object.entries(messages)
     .map(([field, problems]) => `${field}: ${problems.join(' ')}`)
     .join('\n')

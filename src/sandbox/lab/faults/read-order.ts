@@ -1,7 +1,8 @@
 // Reads the order of a fault: the name of the fault, the client, the login, the number of times and the options.
 import { Ajv } from 'ajv'
 import type { FromSchema, JSONSchema } from 'json-schema-to-ts'
-import { type FieldMessages, longestShownName, messagesOf, mostUnknown } from '../field-messages.ts'
+import type { FieldProblems } from '../../observe/refusal.ts'
+import { longestShownName, messagesOf, mostUnknown } from '../field-messages.ts'
 import { LabError } from '../lab-error.ts'
 import { catalogue, type Fault, kindsAt, nearestNames, presetsOf } from './catalogue.ts'
 import { isAllowedValue, longestBody } from './kind.ts'
@@ -110,7 +111,7 @@ export function readOrder(body: unknown): Order {
 
 function findFault(
   order: { fault?: unknown; place?: unknown; kind?: unknown; when?: unknown },
-  problems: FieldMessages,
+  problems: FieldProblems,
 ) {
   const { fault: name, place, kind, when } = order
   if (name !== undefined) {
@@ -156,7 +157,7 @@ function suggest(wrong: unknown, names: Iterable<string>): string {
 function readOptions(
   { options, fixed }: Fault,
   given: Record<string, unknown>,
-  problems: FieldMessages,
+  problems: FieldProblems,
 ): Record<string, unknown> {
   const names = Object.keys(options)
   // Name at most ten options, and shorten long names. Otherwise, the answer could be larger than the order.

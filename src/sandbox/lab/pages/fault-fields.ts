@@ -1,9 +1,10 @@
 // The form of a fault: a field for each option, made from the JSON Schema of the option. Also converts a sent form into
 // an order.
+
+import type { FieldProblems } from '../../observe/refusal.ts'
 import { parseJson } from '../../values/parse-json.ts'
 import type { Fault } from '../faults/catalogue.ts'
 import type { Option, OptionSchema } from '../faults/kind.ts'
-import type { FieldMessages } from '../field-messages.ts'
 
 /** The fields of a form, as the browser sent them. */
 export type Sent = Record<string, string>
@@ -28,7 +29,7 @@ export interface FaultField {
 type FieldType = 'number' | 'choice' | 'text' | 'long-text' | 'headers' | 'json'
 
 /** Returns the fields of the fault's form. Without `sent`, the fields have their defaults. */
-export function formFieldsOf({ name: fault, options }: Fault, sent?: Sent, problems: FieldMessages = {}): FaultField[] {
+export function formFieldsOf({ name: fault, options }: Fault, sent?: Sent, problems: FieldProblems = {}): FaultField[] {
   const own = Object.entries(options).map(([name, option]) => optionField(fault, name, option, sent, problems))
   return [
     ...own,
@@ -60,7 +61,7 @@ function optionField(
   name: string,
   option: Option,
   sent: Sent | undefined,
-  problems: FieldMessages,
+  problems: FieldProblems,
 ): FaultField {
   const { schema, about, unit } = option
   const type = typeOf(schema)

@@ -1,11 +1,11 @@
 // The page of faults: the faults of each place, with a form for each fault, and a list of the faults that developers
 // have ordered.
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FieldProblems } from '../../observe/refusal.ts'
 import type { NamesOf } from '../explain/find-logins.ts'
 import { catalogue, type Fault } from '../faults/catalogue.ts'
 import { describeOrdered, type OrderedFault, type OrderedFaults } from '../faults/orders.ts'
 import { type Place, type PlaceWords, places } from '../faults/places.ts'
-import type { FieldMessages } from '../field-messages.ts'
 import { LabError } from '../lab-error.ts'
 import type { Logins } from '../record/logins.ts'
 import { formFieldsOf, readForm, type Sent } from './fault-fields.ts'
@@ -38,7 +38,7 @@ interface FormResult {
   ordered?: OrderedFault | undefined
   cancelled?: string | undefined
   sent?: Sent
-  problems?: FieldMessages
+  problems?: FieldProblems
   /** A problem that does not belong to a field. */
   problem?: string | undefined
 }
@@ -174,7 +174,7 @@ function describeEntry(fault: Fault, { open, sent, problems, problem, ordered }:
 }
 
 /** Returns the problem of an order field for which the form has no input. */
-function otherProblem(problems: FieldMessages): string | undefined {
+function otherProblem(problems: FieldProblems): string | undefined {
   const { fault, clientId, options } = problems
   return fault?.[0] ?? clientId?.[0] ?? options?.[0]
 }
