@@ -3,14 +3,13 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Addresses } from '../services.ts'
 import { appTokenLifetime } from '../tokens/access-token.ts'
-import { setPageHeaders } from '../web/page-headers.ts'
+import { showPage } from '../web/page-headers.ts'
 import { contexts } from './schemas.ts'
 
 /** Shows the page at the API's own address. This page says what the API is, and where to read more. */
 export function homeHandler({ apiUrl, portalUrl, labUrl }: Addresses) {
   return async (_request: FastifyRequest, reply: FastifyReply) => {
-    setPageHeaders(reply, { hasScript: true })
-    return reply.viewAsync('application-api', {
+    return showPage(reply, 'application-api', {
       title: 'Create and manage applications from a program',
       width: 'middle',
       brand: 'Application API',

@@ -11,7 +11,7 @@ import type { Services } from '../services.ts'
 import { findGroup } from '../store/groups.ts'
 import { findUser, type User } from '../store/users.ts'
 import { makeFormToken, readFormToken } from '../tokens/form-token.ts'
-import { setPageHeaders } from '../web/page-headers.ts'
+import { showPage } from '../web/page-headers.ts'
 import { setStartAgain } from './error-pages.ts'
 import { codeUrl, declinedUrl, loginPath } from './login-urls.ts'
 import { findVisitor, signBrowserOut } from './session.ts'
@@ -36,10 +36,10 @@ export async function showConsentPage(
   visitor: User,
 ) {
   const { redirectUri, cancelUrl } = login
-  setPageHeaders(reply, { formTargets: [new URL(redirectUri).origin, new URL(cancelUrl).origin] })
   const question: ConsentQuestion = { id: randomUUID(), userId: visitor.id, path: loginPath(login) }
   const expiresAt = new Date(clock().getTime() + formLifetimeMs)
-  return reply.viewAsync('consent', {
+  return showPage(reply, 'consent', {
+    formTargets: [new URL(redirectUri).origin, new URL(cancelUrl).origin],
     title: `Allow ${login.application.name}?`,
     width: 'middle consent',
     application: login.application,

@@ -9,7 +9,7 @@ import { resetLinkMinutes } from '../people/reset-links.ts'
 import type { Services } from '../services.ts'
 import { hasConsent } from '../store/consents.ts'
 import { errorTitle } from '../web/error-title.ts'
-import { setPageHeaders } from '../web/page-headers.ts'
+import { showPage } from '../web/page-headers.ts'
 import { loginErrorOf, loginErrorUrl } from './login-urls.ts'
 import { findVisitor } from './session.ts'
 
@@ -177,20 +177,17 @@ export function showErrorPages(
     // If Fastify could not read the body, Fastify has already chosen the status, such as 400 or 413. Use this status.
     const statusCode = refusal ? page.status : errorStatus
     reportRefusal(reply, error, { statusCode, reason: refusal?.reason ?? reason, message: page.message }, 'page')
-    // This page contains no text from the request, so it is safe to load the script that copies the request ID.
-    setPageHeaders(reply, { hasScript: true })
     const href = page.next?.href ?? request.getDecorator<string>(startAgain)
-    return reply
-      .status(statusCode)
-      .viewAsync('error', {
-        title: page.title ?? errorTitle(statusCode),
-        scripts: ['copy-buttons.js'],
-        message: page.message,
-        help: page.help,
-        next: page.next && href ? { href, label: page.next.label } : undefined,
-        requestId: request.id,
-        ...forDevelopers(request, refusal?.reason ?? reason),
-      })
+    return showPage(reply.status(statusCode), 'error', {
+      title: page.title ?? errorTitle(statusCode),
+      // This page contains no text from the request, so it is safe to load the script that copies the request ID.
+      scripts: ['copy-buttons.js'],
+      message: page.message,
+      help: page.help,
+      next: page.next && href ? { href, label: page.next.label } : undefined,
+      requestId: request.id,
+      ...forDevelopers(request, refusal?.reason ?? reason),
+    })
   })
   scope.setNotFoundHandler(() => {
     throw new Refusal('not-found')

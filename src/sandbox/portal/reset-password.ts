@@ -8,7 +8,7 @@ import { makeResetToken, mostResetLinks, readResetToken, resetLinkMinutes } from
 import { findEmailProblem, findPasswordProblem, shortestPassword } from '../people/rules.ts'
 import type { Services } from '../services.ts'
 import { type Credentials, findUser, normaliseEmail } from '../store/users.ts'
-import { setPageHeaders } from '../web/page-headers.ts'
+import { setPageHeaders, showPage } from '../web/page-headers.ts'
 import { markBrowser, signBrowserOut } from './session.ts'
 import { makePurposeToken, readPurpose, type SignInPurpose } from './sign-in.ts'
 
@@ -112,8 +112,7 @@ export function resetPasswordRoutes(services: Pick<Services, 'store' | 'keyRing'
 }
 
 function showForm(reply: FastifyReply, token: unknown, email: string, problem?: string) {
-  setPageHeaders(reply, { hasScript: true })
-  return reply.viewAsync('reset-password', {
+  return showPage(reply, 'reset-password', {
     title: 'Choose a new password',
     scripts: ['show-passwords.js'],
     token,

@@ -8,7 +8,7 @@ import { registerUser } from '../people/register.ts'
 import { shortestPassword } from '../people/rules.ts'
 import type { Services } from '../services.ts'
 import { makeFormToken, readFormToken } from '../tokens/form-token.ts'
-import { setPageHeaders } from '../web/page-headers.ts'
+import { showPage } from '../web/page-headers.ts'
 import { forDevelopers } from './error-pages.ts'
 import { takeNotice } from './notice.ts'
 import { findVisitor, readMark, signBrowserIn, signBrowserOut } from './session.ts'
@@ -60,9 +60,9 @@ export function showSignInPage(
   purpose: SignInPurpose,
   { signIn, signUp }: SentForms = {},
 ) {
-  setPageHeaders(reply, { formTargets: purpose.formTargets, hasScript: true })
   setTestCookie(reply)
-  return reply.viewAsync('sign-in', {
+  return showPage(reply, 'sign-in', {
+    formTargets: purpose.formTargets,
     title: signUp ? 'Create an account' : 'Sign in or create an account',
     scripts: ['show-passwords.js'],
     applicationName: purpose.applicationName,

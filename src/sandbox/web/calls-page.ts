@@ -2,7 +2,7 @@
 import { STATUS_CODES } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { readAsset } from './assets.ts'
-import { setPageHeaders } from './page-headers.ts'
+import { showPage } from './page-headers.ts'
 import { describeCalls, type OpenApi, type Reference, type Samples } from './reference.ts'
 
 /** Pass these files to registerViews in the scope that shows the page. */
@@ -31,8 +31,7 @@ export function callsPageHandler({ samples, errorExample, ...page }: CallsPage, 
   return async (_request: FastifyRequest, reply: FastifyReply) => {
     // The document is complete only after every route was added.
     reference ??= describeCalls(readDocument() as OpenApi, samples)
-    setPageHeaders(reply, { hasScript: true })
-    return reply.viewAsync('calls', {
+    return showPage(reply, 'calls', {
       ...page,
       ...reference,
       errorExample: JSON.stringify(errorExample, null, 2),

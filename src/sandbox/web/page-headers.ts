@@ -1,4 +1,4 @@
-// Security headers of every page.
+// Shows pages with their security headers.
 import type { FastifyReply } from 'fastify'
 import { isPlainHost } from '../values/plain-host.ts'
 
@@ -31,6 +31,23 @@ export function setPageHeaders(
     'cross-origin-opener-policy': 'same-origin',
     'cross-origin-resource-policy': 'same-origin',
   })
+}
+
+/**
+ * Shows the page views/sandbox/name.eta, inside the layout. The Content-Security-Policy of the page allows its scripts,
+ * and redirects of its forms to the origins `formTargets`.
+ */
+export function showPage(
+  reply: FastifyReply,
+  name: string,
+  {
+    formTargets = [],
+    scripts = [],
+    ...data
+  }: { title: string; scripts?: string[]; formTargets?: string[] } & Record<string, unknown>,
+) {
+  setPageHeaders(reply, { formTargets, hasScript: scripts.length > 0 })
+  return reply.viewAsync(name, { scripts, ...data })
 }
 
 function hasPlainHost(origin: string): boolean {

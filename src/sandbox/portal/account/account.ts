@@ -6,7 +6,7 @@ import type { SignedInUser } from '../../people/sessions.ts'
 import type { Services } from '../../services.ts'
 import { makeFormToken, readFormToken } from '../../tokens/form-token.ts'
 import { isId } from '../../values/is-id.ts'
-import { setPageHeaders } from '../../web/page-headers.ts'
+import { showPage } from '../../web/page-headers.ts'
 import { setStartAgain } from '../error-pages.ts'
 import { findVisitor } from '../session.ts'
 import { showSignInPage } from '../sign-in.ts'
@@ -29,7 +29,6 @@ export function requireVisitor(scope: FastifyInstance, services: Pick<Services, 
     const visitor = await findVisitor(services, request)
     if (visitor) {
       request.setDecorator<SignedInUser>(visitorName, visitor)
-      setPageHeaders(reply, { hasScript: true })
       return
     }
     const purpose = { returnTo: pathOf(request), applicationName: undefined, formTargets: [] }
@@ -41,7 +40,13 @@ export function requireVisitor(scope: FastifyInstance, services: Pick<Services, 
 
 export function showAccountPage(reply: FastifyReply, page: string, data: { title: string } & Record<string, unknown>) {
   const { request } = reply
-  return reply.viewAsync(page, { width: 'middle', visitor: visitorOf(request), path: pathOf(request), ...data })
+  return showPage(reply, page, {
+    width: 'middle',
+    scripts: ['copy-buttons.js', 'local-times.js', 'show-passwords.js'],
+    visitor: visitorOf(request),
+    path: pathOf(request),
+    ...data,
+  })
 }
 
 interface Question {
