@@ -10,10 +10,10 @@ interface StoredSession extends Session {
 
 const idCookie = '__Host-id'
 
-const keyOf = (visit: Visit) => `session ${cookieOf(visit, idCookie)}`
+export const sessionKeyOf = (visit: Visit) => `session ${cookieOf(visit, idCookie)}`
 
 export function storedSession(visit: Visit): StoredSession | undefined {
-  return visit.memory.get(keyOf(visit)) as StoredSession | undefined
+  return visit.memory.get(sessionKeyOf(visit)) as StoredSession | undefined
 }
 
 export const sessionsAtServer = {
@@ -29,7 +29,7 @@ export const sessionsAtServer = {
     }
     // The visitor may have signed out during the renewal.
     if (!storedSession(visit)) throw new PlatformError(401, 'invalid_grant')
-    visit.memory.set(keyOf(visit), session)
+    visit.memory.set(sessionKeyOf(visit), session)
     return session
   },
   readSession(visit) {
@@ -42,7 +42,7 @@ export const sessionsAtServer = {
     if (storedSession(visit)?.refreshToken === refreshToken) visit.behaviour.dropSession(visit)
   },
   dropSession(visit) {
-    visit.memory.delete(keyOf(visit))
+    visit.memory.delete(sessionKeyOf(visit))
     visit.setCookies.push(`${idCookie}=; ${correct.refreshAttributes(0)}`)
   },
 } satisfies Partial<Behaviour>
@@ -52,7 +52,7 @@ export const storesDeletedSessions: Partial<Behaviour> = {
   ...sessionsAtServer,
   noteSignOut: () => {},
   keepSession(visit, tokens) {
-    if (!isCallback(visit)) visit.memory.set(keyOf(visit), {})
+    if (!isCallback(visit)) visit.memory.set(sessionKeyOf(visit), {})
     return sessionsAtServer.keepSession(visit, tokens)
   },
 }

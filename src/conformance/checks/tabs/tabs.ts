@@ -14,7 +14,7 @@ import { beginLogin, errorCallback, followCallback, requireSignedIn } from '../.
 import { created, formAtReplica, openCreateForm, secretOf, submitCreate } from '../../steps/create-form.ts'
 import { declinedCallback, findCancelUrl, requireCancelUrl } from '../../steps/declined-login.ts'
 import { endIfScripted } from '../../steps/page-content.ts'
-import { grantedIn } from '../../steps/renewals.ts'
+import { forgetRenewal, grantedIn } from '../../steps/renewals.ts'
 import {
   endToken,
   expiredSession,
@@ -842,6 +842,30 @@ export const tabs: CheckDefinition[] = [
         'After the answer from the second instance, the client cannot renew the session any more.',
         ...evidence,
       )
+    },
+  },
+  {
+    id: 'replica-renewed-elsewhere',
+    title: 'If another instance has renewed a session, every instance uses the new refresh token',
+    rule: 'CK-12',
+    why: 'An instance that keeps sessions in its own memory does not notice that another instance has renewed a session. Later it sends the replaced refresh token, and the portal then ends the session.',
+    fix: 'Keep sessions only where all instances see every change, such as in the cookie or in a shared store. Do not keep a copy in the memory of an instance.',
+    needs: ['replica', 'page'],
+    async run(context) {
+      const isSignedInAfterwards = async (origin: string | undefined) => {
+        const { browser, person } = await expiredSession(context)
+        const url = context.url(context.settings.page, origin)
+        await context.order('refresh-expires-in', shortLifeOrder)
+        const { result: page, steps } = await context.during(() => context.visitUntilPortal(browser, url))
+        grantedIn(renewalIn(context, { page, steps }))
+        await endToken(context, person)
+        await forgetRenewal(context)
+        return context.isSignedIn(browser)
+      }
+      if (await isSignedInAfterwards(context.settings.replica)) return
+      if (!(await isSignedInAfterwards(undefined)))
+        throw new ReportedElsewhere('the client cannot renew a session twice, even at one instance')
+      fail('After the other instance had renewed the session, the first instance could not renew it again.')
     },
   },
   {

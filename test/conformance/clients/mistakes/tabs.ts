@@ -10,6 +10,7 @@ import { readName, withNameInMemory } from '../names.ts'
 import { goOn, page } from '../pages.ts'
 import { type Call, callPortal } from '../platform.ts'
 import { cookieOf, isCallback, isLogin, isOfGroups, isRead } from '../requests.ts'
+import { sessionKeyOf, sessionsAtServer } from '../server-sessions.ts'
 import { type Login, PlatformError, Refusal, type Session, type Tokens, type Visit } from '../visit.ts'
 
 /** Caches the answers to the calls that `isMet` selects, and uses them for all visitors. */
@@ -109,6 +110,31 @@ function keyed(visit: Visit): Visit {
   const key = (memory.get('key') as Buffer | undefined) ?? createHash('sha256').update(`${Math.random()}`).digest()
   memory.set('key', key)
   return { ...visit, settings: { ...visit.settings, key } }
+}
+
+/** The store that all instances share. The keys contain random ids. */
+const storedSessions = new Map<string, unknown>()
+
+/**
+ * Keeps the sessions in a store that all instances share. But an instance reads a session only once from the store, so
+ * it does not notice that another instance has renewed the session.
+ */
+const keepsKnownSessions: Partial<Behaviour> = {
+  ...sessionsAtServer,
+  aroundRequest(visit, next) {
+    const key = sessionKeyOf(visit)
+    if (!visit.memory.has(key) && storedSessions.has(key)) visit.memory.set(key, storedSessions.get(key))
+    return next()
+  },
+  keepSession(visit, tokens) {
+    const session = sessionsAtServer.keepSession(visit, tokens)
+    for (const [key, value] of visit.memory) if (value === session) storedSessions.set(key, session)
+    return session
+  },
+  dropSession(visit) {
+    storedSessions.delete(sessionKeyOf(visit))
+    sessionsAtServer.dropSession(visit)
+  },
 }
 
 export const tabs: Mistake[] = [
@@ -458,6 +484,7 @@ export const tabs: Mistake[] = [
       void setCookies.push(`${correct.refreshCookie}=; ${correct.refreshAttributes(0)}`),
   }),
   mistake('refresh-token-in-the-memory-of-one-instance', 'replica-renews', refreshTokenInMemory),
+  mistake('sessions-kept-by-each-instance', 'replica-renewed-elsewhere', keepsKnownSessions),
   mistake('refresh-token-lost-by-a-restart', 'restart-session', refreshTokenInMemory),
   mistake('login-of-other-settings-finished', 'restart-other-settings', {
     sealLogin: (visit, name, login) => correct.seal(visit, name, login),
