@@ -259,7 +259,7 @@ t.test(
       // The calls that set up accounts use functions of the portal and the API. open-lab.ts connects them.
       const isAllowed = /^src\/sandbox\/lab\/(set-up\/|(open-lab|faults\/platform)\.ts$)/.test(path)
         ? /^src\/sandbox\/(?!(app|create-sandbox|main|start|config)\.ts$|commands\/|(portal|api)\/build-)/
-        : /^src\/sandbox\/(lab\/|web\/|observe\/|(http\/(describe|http-refusal|server)|people\/mail)\.ts$|values\/)/
+        : /^src\/sandbox\/(lab\/|web\/|observe\/|(http\/(describe|report-refusal|server)|people\/mail)\.ts$|values\/)/
       if (path.startsWith('src/sandbox/lab/'))
         t.same(
           own.filter(name => !isAllowed.test(name)),

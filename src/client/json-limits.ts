@@ -1,5 +1,5 @@
-// Limits for the JSON text of an answer. They are checked before the text is parsed, because parsed JSON can take many
-// times more memory than the text, and JSON.parse has no limits of its own.
+// Limits for the JSON text of an answer. The client checks the limits before it parses the text, because parsed JSON can
+// take much more memory than its text. JSON.parse has no such limits.
 
 /** The maximum number of values in a JSON text. */
 export const maxJsonValues = 250_000

@@ -1,5 +1,5 @@
-// Looks for mistakes in every answer that the client gives to a browser during the run. Many clients set the right headers for most
-// pages, but not for some, such as the page after a failed renewal.
+// Looks for mistakes in every answer that the client gives to a browser during the run. Many clients set the right
+// headers for most pages, but not for some, such as the page after a failed renewal.
 import type { HttpExchange } from './browser/browser.ts'
 import { readReferrerPolicy } from './browser/referrer.ts'
 import { bodyOf, headerOf, headersOf, isRedirect, setCookiesOf, statusOf } from './findings.ts'
@@ -72,7 +72,10 @@ const uuid = /\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/g
 const firstName = /\bRobin\d+\b/g
 const nameOfVisitor = /\bRobin\d+\b|\brobin\d+@conformance\.test/
 
-/** Keeps the mistakes in the answers of one round. A check of the group whole-run reports the first mistake of each kind. */
+/**
+ * Keeps the mistakes in the answers of one round. For each kind of mistake, a check of the group whole-run reports the
+ * first one.
+ */
 export function recordAnswerMistakes(known: Known) {
   const found = new Map<MistakeKind, Found[]>()
   /** The cookies that the client has set at the login path and the callback, by name. */

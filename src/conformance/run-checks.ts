@@ -177,7 +177,9 @@ function doubtUnreported(results: Result[]): Result[] {
  * the client made the call with the token of another visitor.
  */
 function nameMixedVisitors(results: Result[]): Result[] {
-  const isSignedOut = ({ reason }: Result) => /nobody (is signed )?in|(not|no longer) signed in/i.test(reason)
+  const signedOut =
+    /nobody (is signed )?in|(not|no longer) signed in|signed the visitor out\.|login (did|does) not work/i
+  const isSignedOut = ({ reason }: Result) => signedOut.test(reason)
   // A check of the rule `visitors-apart` may have failed only because a visitor was signed out. Such a failure does not
   // show that the client mixes visitors.
   const mixed = results.find(

@@ -719,7 +719,10 @@ t.test(
       checks.filter(({ id }) => ids.includes(id)),
     )
     t.equal(results.length, ids.length)
-    for (const { id, verdict, reason } of results) t.equal(verdict, 'not applicable', `${id}: ${reason}`)
+    for (const { id, verdict, reason } of results) {
+      t.equal(verdict, 'not applicable', `${id}: ${reason}`)
+      t.match(reason, 'the client keeps the document, and does not ask again', id)
+    }
   },
 )
 

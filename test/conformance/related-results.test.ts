@@ -42,15 +42,19 @@ async function judge(checks: Check[]): Promise<Record<string, Result>> {
 const mixed = failing('mixed', 'A page of Robin1 shows the application of Robin2.', { rule: 'visitors-apart' })
 const nobody = failing('nobody', 'Nobody is signed in after a plain login.')
 const lost = failing('lost', 'The visitor is no longer signed in.')
+const forged = failing('forged', 'A forged callback signed the visitor out.')
+const login = failing('login', 'After 30 logins had begun, a login did not work.')
 const other = failing('other', 'The page has no title.')
 
 t.test(
   'if a check fails because nobody is signed in, and another check found mixed-up visitors, the reason names the other check',
   async t => {
-    const reasons = await reasonsOf([nobody, lost, other, mixed])
+    const reasons = await reasonsOf([nobody, lost, forged, login, other, mixed])
     const hint = 'Look at mixed first: the client mixes the data of its visitors.'
     t.equal(reasons.nobody, `Nobody is signed in after a plain login. ${hint}`)
     t.equal(reasons.lost, `The visitor is no longer signed in. ${hint}`)
+    t.equal(reasons.forged, `A forged callback signed the visitor out. ${hint}`)
+    t.equal(reasons.login, `After 30 logins had begun, a login did not work. ${hint}`)
     t.equal(reasons.other, 'The page has no title.', 'the reason for another failure is unchanged')
     t.equal(reasons.mixed, 'A page of Robin1 shows the application of Robin2.')
   },

@@ -1,5 +1,5 @@
-// The sealed token in the hidden field `formToken` of each form. It says which form this is, and to whom and when it was
-// shown.
+// Each form has a hidden field `formToken`. The sealed token in this field contains the id of the form, the visitor who
+// opened the form, and the time.
 import { randomUUID } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
 import { PublicError } from '../errors.ts'
@@ -8,7 +8,7 @@ import type { Sealer } from './seal.ts'
 
 export type FormToken = {
   id: string
-  /** The visitor to whom the form was shown. */
+  /** The visitor who opened the form. */
   sessionOwner: string
   /**
    * True if `sessionOwner` is a random id of one login, because the access token contains no user id. After the next

@@ -256,14 +256,13 @@ export const callbackPage = {
     'When a browser sends a callback again, for example after a broken connection, the client answers with a page and keeps the session.',
   ),
   'resent-callback-signs-in': advice(
-    'If the browser sends the callback twice, the visitor is signed in afterwards: the second answer does not delete or replace the session. A client that keeps the result of a callback for this keeps it for at most ten seconds.',
+    'If the browser sends the callback twice, the visitor is signed in afterwards: the second answer does not delete or replace the session. A client may store the result of the callback to do this, but for at most ten seconds.',
   ),
-  // Only a SHOULD: without a shared store, several processes cannot share an exchange.
   'resent-callback-one-exchange': should(
     rfc(
       6749,
       '4.1.2',
-      'When a browser sends a callback several times at once, the client makes one exchange.',
+      'When a browser sends a callback several times at once, the client makes one exchange. This is only a SHOULD, because several processes cannot share an exchange without a shared store.',
       'The client MUST NOT use the authorization code more than once.',
     ),
   ),

@@ -1,7 +1,7 @@
 // The errors of the application API. Every error answer has this form: `{"error":{"status","message"}}`.
 import type { FastifyInstance } from 'fastify'
 import { limits } from '../groups/limits.ts'
-import { type CommonReason, classifyError, reportRefusal } from '../http/http-refusal.ts'
+import { type CommonReason, classifyError, reportRefusal } from '../http/report-refusal.ts'
 import type { Reason } from '../observe/reasons.ts'
 import { type AnswerTable, answerIn, type FieldProblems, Refusal } from '../observe/refusal.ts'
 

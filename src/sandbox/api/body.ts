@@ -50,7 +50,8 @@ type FindProblems = (data: Record<string, unknown>, bySchema: FieldProblems) => 
 /**
  * Returns the data of the body, whether the body has an envelope or not. `Data` is the type that the route's schema
  * describes. The call that changes an application first checks the caller's rights, and then calls this function. Throws
- * ApiError 400 if there is no body. Throws Refusal (fields-invalid), with the problems of all fields, if a field is wrong.
+ * ApiError 400 if there is no body. Throws Refusal (fields-invalid), with the problems of all fields, if a field is
+ * wrong.
  */
 export function readData<Data>(request: FastifyRequest, findProblems: FindProblems): Data {
   requireBody(request)

@@ -20,8 +20,8 @@ import type { LoginRequest } from './login-request.ts'
 import { type IssuedTokens, issueTokens } from './tokens.ts'
 
 /**
- * Call this in a transaction that has called requireProof, and then stored or locked the consent. Throws Refusal if the
- * application was removed.
+ * Call this in a transaction that has stored or locked the consent. If a browser asks for the code, the transaction must
+ * first call requireProof. Throws Refusal if the application was removed.
  */
 export async function issueCode(
   db: Db,
@@ -165,11 +165,11 @@ async function whyNotRedeemed(
     const isSame = isSameUri && isSameState && (isSameChallenge || grant.codeChallenge === '')
     // Another instance may have redeemed the code. The clock of that instance may be ahead, so the difference can be
     // negative. Because of Math.abs, the exchange does not count as a retry if that clock is days ahead.
-    const isReplay = isSame && Math.abs(clock().getTime() - grant.redeemedAt.getTime()) <= retryMs
+    const isRetry = isSame && Math.abs(clock().getTime() - grant.redeemedAt.getTime()) <= retryMs
     // If this is not a retry by the same client, two callers have the code. The portal cannot know which caller is the
     // client, so the tokens end (RFC 6749 4.1.2).
-    if (!isReplay) await store.write(db => revokeGrant(db, grant.grantId, clock()))
-    return new Refusal('code-used', { isReplay })
+    if (!isRetry) await store.write(db => revokeGrant(db, grant.grantId, clock()))
+    return new Refusal('code-used', { isRetry })
   }
   if (!isSameUri) return new Refusal('redirect-uri-differs')
   if (!isSameState) return new Refusal(exchange.state === undefined ? 'state-missing' : 'state-differs')

@@ -163,7 +163,8 @@ async function endMembership(db: Db, groupId: string, userId: string): Promise<v
 }
 
 /** Pages show the name as the text of a link, so it must be a line that is not empty. Throws Refusal. */
-function requireGroupName(name: string): void {
+/** Throws Refusal (fields-invalid) if a group cannot have this name. */
+export function requireGroupName(name: string): void {
   const problem = name.trim() === '' ? 'Enter a name for the group.' : findLineProblem(name, longestGroupName)
   if (problem !== undefined) throw new Refusal('fields-invalid', { problems: { name: [problem] } })
 }

@@ -45,9 +45,12 @@ export function healthRoutes({ probe, isStopping }: Pick<Services, 'probe' | 'is
       await probe()
       return { status: 'ready' }
     } catch (error) {
-      const fault = storeFailureOf(error)
-      request.log.warn({ code: 'not-ready', fault, cause: (error as Error).message }, 'the store cannot be written to')
-      return reply.status(503).send({ status: 'not ready', store: fault ?? 'failing' })
+      const failure = storeFailureOf(error)
+      request.log.warn(
+        { code: 'not-ready', fault: failure, cause: (error as Error).message },
+        'the store cannot be written to',
+      )
+      return reply.status(503).send({ status: 'not ready', store: failure ?? 'failing' })
     }
   }
 

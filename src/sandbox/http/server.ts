@@ -14,9 +14,9 @@ import Fastify, {
 } from 'fastify'
 import { clientAndReason } from '../observe/observe.ts'
 import { closeWith } from './connections.ts'
-import { RepeatedHost, reportRefusal } from './http-refusal.ts'
 import { prepareToListen } from './listen.ts'
 import { boundPipelining } from './pipelining.ts'
+import { RepeatedHost, reportRefusal } from './report-refusal.ts'
 
 export const jsonBodyLimit = 64 * 1024
 export const formBodyLimit = 32 * 1024
@@ -72,7 +72,7 @@ interface ServerOptions {
   exposeHeadRoutes?: boolean
 }
 
-/** Makes a Fastify instance without routes. Only options that differ from Fastify's defaults are set here. */
+/** Makes a Fastify instance without routes. Sets only options that differ from Fastify's defaults or that a rule demands. */
 export function createServer({
   logger,
   toBody,

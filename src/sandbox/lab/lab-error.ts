@@ -1,7 +1,7 @@
 // Errors of the laboratory: browsers get a page, and other callers get the error format of the application API.
 import type { ErrorObject } from 'ajv'
 import type { FastifyError, FastifyInstance } from 'fastify'
-import { classifyError, retryAfterUnavailableSeconds } from '../http/http-refusal.ts'
+import { classifyError, retryAfterUnavailableSeconds } from '../http/report-refusal.ts'
 import type { FieldProblems } from '../observe/refusal.ts'
 import { errorTitle } from '../web/error-title.ts'
 import { messagesOf } from './field-messages.ts'

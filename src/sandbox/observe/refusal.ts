@@ -17,14 +17,14 @@ export interface RefusalDetails {
    * True if the client immediately sent the same exchange again. The portal then treats the second exchange as a retry,
    * and does not revoke any tokens.
    */
-  isReplay?: boolean
+  isRetry?: boolean
   /** The id of the user who sent the request. Set only if the answer shows this id. */
   userId?: string
   /** The application that the user does not have the right to remove. */
   managed?: string
   /** After this many seconds, the same request may succeed. */
   retryAfterSeconds?: number
-  /** Sentences about the wrong fields, for the person who has filled in the form, or the caller of the API. */
+  /** The problems of each wrong field, as sentences. The page or the answer of the API shows them. */
   problems?: FieldProblems
 }
 

@@ -85,7 +85,7 @@ export function clientCallRoutes(services: CallServices) {
   ): Promise<IssuedTokens> {
     const given = { clientId, code, redirectUri, state, codeVerifier }
     return redeemCode(services, given, notesFor(request)).catch(error => {
-      if (error instanceof Refusal && error.details.isReplay)
+      if (error instanceof Refusal && error.details.isRetry)
         request.log.info(
           { code: 'code-replayed', clientId },
           'a code was sent twice within 10 s; its tokens stay valid',

@@ -1,7 +1,7 @@
 // The error pages of the portal. One table has the text for each reason, and the link to the next page.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { LoginRefusal } from '../grants/login-request.ts'
-import { classifyError, reportRefusal } from '../http/http-refusal.ts'
+import { classifyError, reportRefusal } from '../http/report-refusal.ts'
 import { stepUrlOf } from '../observe/observe.ts'
 import { type Reason, reasons } from '../observe/reasons.ts'
 import { type AnswerTable, answerIn, Refusal, type RefusalDetails } from '../observe/refusal.ts'

@@ -1,7 +1,7 @@
 // The errors of the portal's calls, in the format that OAuth prescribes (RFC 6749 5.2). One table has the answer for
 // each reason.
 import type { FastifyInstance } from 'fastify'
-import { classifyError, reportRefusal } from '../http/http-refusal.ts'
+import { classifyError, reportRefusal } from '../http/report-refusal.ts'
 import { stepUrlOf } from '../observe/observe.ts'
 import type { Reason } from '../observe/reasons.ts'
 import { type AnswerTable, answerIn, Refusal } from '../observe/refusal.ts'

@@ -8,7 +8,7 @@ import { makeResetToken, mostResetLinks, readResetToken, resetLinkMinutes } from
 import { findEmailProblem, findPasswordProblem, shortestPassword } from '../people/rules.ts'
 import type { Services } from '../services.ts'
 import { type Credentials, findUser, normaliseEmail } from '../store/users.ts'
-import { setPageHeaders, showPage } from '../web/page-headers.ts'
+import { showPage } from '../web/page-headers.ts'
 import { markBrowser, signBrowserOut } from './session.ts'
 import { makePurposeToken, readPurpose, type SignInPurpose } from './sign-in.ts'
 
@@ -57,7 +57,6 @@ export function forgotPasswordRoutes(
   }
 
   function showForm(reply: FastifyReply, purpose: SignInPurpose, sent: { email?: string; problem?: string } = {}) {
-    setPageHeaders(reply)
     return reply.viewAsync('forgot-password', {
       title: 'Reset your password',
       hasMailbox: mailbox !== undefined,

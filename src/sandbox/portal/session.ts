@@ -25,8 +25,8 @@ export async function findVisitor(
   const id = readSessionId(request)
   if (id === undefined) return undefined
   return findSession(services, id, error => {
-    const fault = storeFailureOf(error)
-    request.log.warn({ code: 'session-not-extended', fault, cause: error.message }, 'a session may end early')
+    const failure = storeFailureOf(error)
+    request.log.warn({ code: 'session-not-extended', fault: failure, cause: error.message }, 'a session may end early')
   })
 }
 

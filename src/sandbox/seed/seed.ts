@@ -168,8 +168,8 @@ interface DueSettings {
 }
 
 /**
- * Makes the client. If an earlier run has made it, somebody has removed it since then, so the function makes it again
- * only if a setting is due. Returns false if the client must be made, but cannot be. The report then contains the reason.
+ * Makes the client. If an earlier run made the client, somebody has removed it since then. The function then makes it
+ * again only if a setting is due. Returns false if the client could not be made. The report then says why.
  */
 async function createSeededClient(
   db: Db,

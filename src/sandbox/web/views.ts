@@ -66,7 +66,7 @@ function formatTime(time: Date): string {
   return `${time.toISOString().slice(0, 16).replace('T', ' ')} UTC`
 }
 
-/** Whether a name is so long that a heading shows it in smaller letters. */
+/** Whether a name is so long that a page shows it in smaller letters, or shows only its beginning. */
 function isLong(name: string): boolean {
   return [...name].length > 60
 }

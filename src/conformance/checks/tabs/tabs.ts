@@ -852,20 +852,27 @@ export const tabs: CheckDefinition[] = [
     fix: 'Keep sessions only where all instances see every change, such as in the cookie or in a shared store. Do not keep a copy in the memory of an instance.',
     needs: ['replica', 'page'],
     async run(context) {
-      const isSignedInAfterwards = async (origin: string | undefined) => {
+      const { page: path, replica } = context.settings
+      const renewTwice = async (firstOrigin: string | undefined) => {
         const { browser, person } = await expiredSession(context)
-        const url = context.url(context.settings.page, origin)
         await context.order('refresh-expires-in', shortLifeOrder)
-        const { result: page, steps } = await context.during(() => context.visitUntilPortal(browser, url))
+        const { result: page, steps } = await context.during(() =>
+          context.visitUntilPortal(browser, context.url(path, firstOrigin)),
+        )
         grantedIn(renewalIn(context, { page, steps }))
         await endToken(context, person)
         await forgetRenewal(context)
-        return context.isSignedIn(browser)
+        const { result: isSignedIn, steps: later } = await context.during(() => context.isSignedIn(browser))
+        return { isSignedIn, evidence: [page, ...steps, ...later] }
       }
-      if (await isSignedInAfterwards(context.settings.replica)) return
-      if (!(await isSignedInAfterwards(undefined)))
+      const { isSignedIn, evidence } = await renewTwice(replica)
+      if (isSignedIn) return
+      if (!(await renewTwice(undefined)).isSignedIn)
         throw new ReportedElsewhere('the client cannot renew a session twice, even at one instance')
-      fail('After the other instance had renewed the session, the first instance could not renew it again.')
+      fail(
+        'After the other instance had renewed the session, the first instance could not renew it again.',
+        ...evidence,
+      )
     },
   },
   {

@@ -29,7 +29,8 @@ export function faultCalls(faults: OrderedFaults) {
         },
       },
       bodyLimit: longestOrder,
-      // readOrder checks the body, because it knows the faults and their options.
+      // readOrder checks the body again, because programs also call it without HTTP. It reports the problems of all
+      // fields together, including those that only the catalogue can find.
       attachValidation: true,
       async handler(request: FastifyRequest, reply: FastifyReply) {
         if (request.validationError?.validationContext === 'querystring') throw request.validationError

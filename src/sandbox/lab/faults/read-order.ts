@@ -17,12 +17,15 @@ const longestTextInOrder = 200
 export const longestOrder = 7 * longestBody
 const textOrNull = {
   type: ['string', 'null'],
-  title: `a string of 1 to ${longestTextInOrder} characters, or be left out`,
+  title: `null or a string of 1 to ${longestTextInOrder} characters`,
   minLength: 1,
   maxLength: longestTextInOrder,
 } as const
 
-/** The titles complete the sentence “This must be …”. The schema does not contain the values of the catalogue. */
+/**
+ * The titles complete the sentence “This must be …”. findFault and readOptions check the values that depend on the
+ * catalogue.
+ */
 export const orderBody = {
   type: 'object',
   additionalProperties: false,
@@ -71,7 +74,6 @@ export const orderBody = {
     },
     options: {
       type: 'object',
-      title: 'an object',
       additionalProperties: true,
       description: 'The options of the fault. The catalogue lists the options of each fault.',
     },

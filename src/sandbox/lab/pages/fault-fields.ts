@@ -1,6 +1,5 @@
 // The form of a fault: a field for each option, made from the JSON Schema of the option. Also converts a sent form into
 // an order.
-
 import type { FieldProblems } from '../../observe/refusal.ts'
 import { parseJson } from '../../values/parse-json.ts'
 import type { Fault } from '../faults/catalogue.ts'

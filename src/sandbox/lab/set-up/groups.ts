@@ -2,7 +2,8 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FromSchema, JSONSchema } from 'json-schema-to-ts'
-import { requireRoomForGroup } from '../../groups/limits.ts'
+import { requireGroupName } from '../../groups/groups.ts'
+import { longestGroupName, requireRoomForGroup } from '../../groups/limits.ts'
 import { answer, listOf, object, text } from '../../http/describe.ts'
 import { markAsMade } from '../../store/for-lab/marks.ts'
 import { createGroup } from '../../store/groups.ts'
@@ -17,7 +18,7 @@ const groupBody = {
   additionalProperties: false,
   required: ['members'],
   properties: {
-    name: storableText(1, 200),
+    name: storableText(1, longestGroupName),
     members: {
       type: 'array',
       minItems: 1,
@@ -48,8 +49,9 @@ export function groupCall({ store, clock }: Pick<SetUpServices, 'store' | 'clock
       const [maker] = people
       const suite = body.suite ?? maker!.suite ?? ''
       const members = people.map(({ id }) => id)
-      const group = await inLabWords(() =>
-        store.transaction(async db => {
+      const group = await inLabWords(async () => {
+        requireGroupName(name)
+        return store.transaction(async db => {
           // Always lock the members in the same order. Otherwise two calls with the same members could wait for each
           // other forever.
           for (const userId of members.toSorted()) {
@@ -61,8 +63,8 @@ export function groupCall({ store, clock }: Pick<SetUpServices, 'store' | 'clock
           for (const userId of members.slice(1)) await addMember(db, { ...link, id: randomUUID(), userId })
           await markAsMade(db, 'groups', made.id, suite)
           return made
-        }),
-      )
+        })
+      })
       return reply.status(201).send({ groupId: group.id, name, members, suite })
     },
   }

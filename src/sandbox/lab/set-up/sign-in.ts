@@ -101,7 +101,9 @@ async function givePortalToken(services: SignInServices, userId: string) {
 
 /** Issues the same tokens as a login: the function makes a code and exchanges the code at once. */
 async function giveTokens(given: SignInServices, { userId, clientId }: { userId: string; clientId: string }) {
-  const services = { ...given, lifetimes: given.lifetimes.of }
+  // This code is redeemed at once, so it does not need the lifetime in the client's settings, which can be one second.
+  const lifetimes = (id: string) => ({ ...given.lifetimes.of(id), codeSeconds: 60 })
+  const services = { ...given, lifetimes }
   const { store, clock } = services
   const application = isId(clientId) ? await findApplication(store.read, clientId) : undefined
   if (!application) throw new LabError(404, 'There is no such application.')

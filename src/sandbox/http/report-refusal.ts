@@ -1,6 +1,5 @@
-// Code that the error handlers of all dialects share. A dialect is a format of error answers: the API, the OAuth calls,
-// the pages and the calls for users each have one. The code chooses the status of an error, and writes one line to the
-// log.
+// Finds the status of an error, and reports it in the log. The error handlers of all dialects use these functions. A
+// dialect is a format of error answers: the API, the OAuth calls, the pages and the calls for users each have one.
 import type { FastifyReply } from 'fastify'
 import { clientAndReason, noteReason, stepUrlOf } from '../observe/observe.ts'
 import type { Reason } from '../observe/reasons.ts'
