@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { isNetwork } from './http/trusted-proxies.ts'
 import { longestPassword } from './people/hash-passwords.ts'
+import { shortestPassword } from './people/rules.ts'
 import { longestTokenSeconds } from './store/grants.ts'
 import { longestEmail } from './store/users.ts'
 import { isId } from './values/is-id.ts'
@@ -42,14 +43,14 @@ export const settings = [
   {
     name: 'SEED_CLIENT_SECRET',
     default: '',
-    about: 'The secret of the first client, 22 to 2,048 characters. Also as SEED_CLIENT_SECRET_FILE.',
+    about: `The secret of the first client, 22 to ${longestText.toLocaleString('en')} characters. Also as SEED_CLIENT_SECRET_FILE.`,
   },
   { name: 'SEED_REDIRECT_URIS', default: '', about: 'The redirect URIs of the first client, comma-separated.' },
   { name: 'SEED_USER_EMAIL', default: '', about: 'The e-mail address of the first user, who owns the client.' },
   {
     name: 'SEED_USER_PASSWORD',
     default: '',
-    about: 'The password of the first user, 8 to 1,000 characters. Also as SEED_USER_PASSWORD_FILE.',
+    about: `The password of the first user, ${shortestPassword} to ${longestPassword.toLocaleString('en')} characters. Also as SEED_USER_PASSWORD_FILE.`,
   },
   {
     name: 'TRUSTED_PROXIES',
@@ -86,6 +87,8 @@ export const settings = [
   { name: 'PRESTOP_DELAY', default: '0', about: 'How many seconds the sandbox still accepts requests after SIGTERM.' },
   { name: 'LOG_LEVEL', default: 'info', about: 'trace, debug, info, warn, error, fatal or silent.' },
 ] as const
+
+type SettingName = (typeof settings)[number]['name']
 
 export interface SandboxConfig {
   /** `localhost` means every loopback address. */
@@ -168,28 +171,23 @@ export class ConfigError extends Error {
 export function readConfig(environment: Environment): SandboxConfig {
   const problems: string[] = []
   const env = withFiles(environment, problems)
-  const portalPort = readPort(env, 'PORTAL_PORT', 4000, problems)
-  const apiPort = readPort(env, 'API_PORT', 4001, problems)
+  const portalPort = readPort(env, 'PORTAL_PORT', problems)
+  const apiPort = readPort(env, 'API_PORT', problems)
   const config = {
-    host: readHost(env, 'HOST', 'localhost', problems),
+    host: readHost(env, 'HOST', problems),
     portalPort,
     apiPort,
     portalUrl: readOrigin(env, 'PORTAL_URL', loopbackOrigin(portalPort), problems),
     apiUrl: readOrigin(env, 'API_URL', loopbackOrigin(apiPort), problems),
     trustedProxies: readTrustedProxies(env, problems),
     maxConnections: readMaxConnections(env, problems),
-    accessTokenSeconds: readSeconds(
-      env,
-      'ACCESS_TOKEN_SECONDS',
-      { fallback: longestTokenSeconds, least: 1, most: longestTokenSeconds },
-      problems,
-    ),
-    codeSeconds: readSeconds(env, 'CODE_SECONDS', { fallback: 60, least: 1, most: longestCodeSeconds }, problems),
+    accessTokenSeconds: readSeconds(env, 'ACCESS_TOKEN_SECONDS', { least: 1, most: longestTokenSeconds }, problems),
+    codeSeconds: readSeconds(env, 'CODE_SECONDS', { least: 1, most: longestCodeSeconds }, problems),
     databaseUrl: readDatabaseUrl(env, problems),
     seed: readSeed(env, problems),
     lab: readLab(env, problems),
-    prestopDelayMs: readSeconds(env, 'PRESTOP_DELAY', { fallback: 0, least: 0, most: 3600 }, problems) * 1000,
-    logLevel: env.LOG_LEVEL || 'info',
+    prestopDelayMs: readSeconds(env, 'PRESTOP_DELAY', { least: 0, most: 3600 }, problems) * 1000,
+    logLevel: env.LOG_LEVEL || defaultOf('LOG_LEVEL'),
   }
   if (!logLevels.includes(config.logLevel)) problems.push(`LOG_LEVEL must be one of ${logLevels.join(', ')}`)
   if (problems.length > 0) throw new ConfigError(problems)
@@ -213,34 +211,39 @@ function withFiles(environment: Environment, problems: string[]): Environment {
   return env
 }
 
-function readHost(env: Environment, name: string, fallback: string, problems: string[]): string {
-  const host = env[name] || fallback
+/** Returns the default from the table of settings. */
+function defaultOf(name: SettingName): string {
+  return settings.find(setting => setting.name === name)!.default
+}
+
+function readHost(env: Environment, name: SettingName, problems: string[]): string {
+  const host = env[name] || defaultOf(name)
   if (!/^[\w.:%-]+$/.test(host)) problems.push(`${name} must be a host name or an IP address`)
   return host
 }
 
-function readPort(env: Environment, name: string, fallback: number, problems: string[]): number {
-  const text = env[name] || `${fallback}`
+function readPort(env: Environment, name: SettingName, problems: string[]): number {
+  const text = env[name] || defaultOf(name)
   // Only digits are allowed. `Number()` would turn a space into 0, and 0 means any free port.
   if (/^\d{1,5}$/.test(text) && Number(text) <= 65535) return Number(text)
   problems.push(`${name} must be a port number`)
   // With a valid port, the default value of the URL is also valid, and the list has no second problem about this URL.
-  return fallback
+  return Number(defaultOf(name))
 }
 
 function readMaxConnections(env: Environment, problems: string[]): number {
-  const text = env.MAX_CONNECTIONS || '1000'
+  const text = env.MAX_CONNECTIONS || defaultOf('MAX_CONNECTIONS')
   if (!/^[1-9]\d{0,5}$/.test(text)) problems.push('MAX_CONNECTIONS must be a whole number, 1 to 999999')
   return Number(text)
 }
 
 function readSeconds(
   env: Environment,
-  name: string,
-  { fallback, least, most }: { fallback: number; least: number; most: number },
+  name: SettingName,
+  { least, most }: { least: number; most: number },
   problems: string[],
 ): number {
-  const text = env[name] || `${fallback}`
+  const text = env[name] || defaultOf(name)
   const seconds = /^\d{1,5}$/.test(text) ? Number(text) : Number.NaN
   if (!(seconds >= least && seconds <= most))
     problems.push(`${name} must be a whole number of seconds, ${least} to ${most}`)
@@ -279,7 +282,7 @@ function readOrigin(env: Environment, name: string, fallback: string, problems: 
 }
 
 function readDatabaseUrl(env: Environment, problems: string[]): Secret {
-  const url = env.DATABASE_URL || 'sqlite:data/sandbox.db'
+  const url = env.DATABASE_URL || defaultOf('DATABASE_URL')
   if (!/^(sqlite:.|postgres(ql)?:\/\/)/.test(url)) problems.push('DATABASE_URL must be sqlite:path or postgres://…')
   return new Secret(url)
 }
@@ -290,13 +293,13 @@ function readDatabaseUrl(env: Environment, problems: string[]): Secret {
  */
 function readLab(env: Environment, problems: string[]): LabConfig | undefined {
   if (!env.LAB_PORT) return undefined
-  const port = readPort(env, 'LAB_PORT', 0, problems)
+  const port = readPort(env, 'LAB_PORT', problems)
   const urls = (env.LAB_URL || loopbackOrigin(port)).split(',').map(url => url.trim())
   if (!urls.every(url => URL.canParse(url) && new URL(url).origin === url && isRedirectUri(`${url}/`)))
     problems.push(
       'LAB_URL must be a comma-separated list of origins. Each origin must use https, or http on a loopback address',
     )
-  const host = readHost(env, 'LAB_HOST', '127.0.0.1', problems)
+  const host = readHost(env, 'LAB_HOST', problems)
   if (env.LAB_TOKEN) {
     if (!/^[\x21-\x7e]{22,}$/.test(env.LAB_TOKEN))
       problems.push('LAB_TOKEN must have at least 22 characters (128 random bits), and no spaces')
@@ -342,7 +345,8 @@ function readSeed(env: Environment, problems: string[]): Seed | undefined {
   if (!userEmail.includes('@')) problems.push('SEED_USER_EMAIL must be an e-mail address')
   if (userEmail.trim().length > longestEmail)
     problems.push(`SEED_USER_EMAIL must have at most ${longestEmail} characters`)
-  if (userPassword.length < 8) problems.push('SEED_USER_PASSWORD must have at least 8 characters')
+  if (!isLonger(userPassword, shortestPassword - 1))
+    problems.push(`SEED_USER_PASSWORD must have at least ${shortestPassword} characters`)
   if (isLonger(userPassword, longestPassword))
     problems.push(`SEED_USER_PASSWORD must have at most ${longestPassword} characters`)
   return {
