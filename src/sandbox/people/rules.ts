@@ -16,7 +16,8 @@ export interface AccountFields {
 
 /** The minimum number of characters in a password. Pages show this number next to the password field. */
 export const shortestPassword = 8
-const longestName = 100
+/** The maximum number of characters in a first name, and in a last name. */
+export const longestName = 100
 
 const name = { type: 'string', minLength: 1, maxLength: longestName } as const
 

@@ -1,9 +1,13 @@
 // Finds the person that a call is about. A call can name only people whom the laboratory or the seeds made.
 import type { Services } from '../../services.ts'
 import { findMadePerson, type MadePerson } from '../../store/for-lab/marks.ts'
+import { longestEmail } from '../../store/users.ts'
 import { isId } from '../../values/is-id.ts'
 import { storableText } from '../call-schemas.ts'
 import { LabError } from '../lab-error.ts'
+
+/** The length of `a@b`. */
+export const shortestEmail = 3
 
 /** Exactly one of the two fields must be given. The answer to POST /lab/v1/people contains both fields. */
 export interface PersonFields {
@@ -13,7 +17,7 @@ export interface PersonFields {
 
 export const personProperties = {
   userId: storableText(1, 64, { description: 'The id of the user. Send either userId or email.' }),
-  email: storableText(3, 254, { description: 'The e-mail address of the user.' }),
+  email: storableText(shortestEmail, longestEmail, { description: 'The e-mail address of the user.' }),
 } as const
 
 /**

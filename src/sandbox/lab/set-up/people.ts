@@ -3,23 +3,25 @@ import { randomBytes } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FromSchema, JSONSchema } from 'json-schema-to-ts'
 import { answer } from '../../http/describe.ts'
+import { longestPassword } from '../../people/hash-passwords.ts'
 import { accountBucket } from '../../people/password.ts'
-import { findPersonProblems } from '../../people/rules.ts'
+import { findPersonProblems, longestName, shortestPassword } from '../../people/rules.ts'
 import { forgetFailures } from '../../store/failures.ts'
 import { markAsMade } from '../../store/for-lab/marks.ts'
-import { createUser, normaliseEmail } from '../../store/users.ts'
+import { createUser, longestEmail, normaliseEmail } from '../../store/users.ts'
 import { refusalAnswers, storableText } from '../call-schemas.ts'
 import { LabError } from '../lab-error.ts'
+import { shortestEmail } from './find-person.ts'
 import { type SetUpServices, setUpCall, suiteProperty } from './set-up.ts'
 
-const name = storableText(1, 100)
+const name = storableText(1, longestName)
 
 const personBody = {
   type: 'object',
   additionalProperties: false,
   properties: {
-    email: storableText(3, 254, { description: 'An e-mail address that has no account yet.' }),
-    password: storableText(8, 1000),
+    email: storableText(shortestEmail, longestEmail, { description: 'An e-mail address that has no account yet.' }),
+    password: storableText(shortestPassword, longestPassword),
     firstName: name,
     lastName: name,
     suite: suiteProperty,
