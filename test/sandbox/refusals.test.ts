@@ -4,7 +4,7 @@ import t from 'tap'
 import { toApiError } from '../../src/sandbox/api/api-error.ts'
 import { type Reason, reasons } from '../../src/sandbox/observe/reasons.ts'
 import { Refusal } from '../../src/sandbox/observe/refusal.ts'
-import { problemsOfGroups } from '../../src/sandbox/portal/account/groups.ts'
+import { problemsOfGroups } from '../../src/sandbox/portal/account/group-problems.ts'
 import { errorPageOf } from '../../src/sandbox/portal/error-pages.ts'
 import { oauthAnswerOf } from '../../src/sandbox/portal/oauth-errors.ts'
 

@@ -12,7 +12,8 @@ import { callsPageHandler } from '../web/calls-page.ts'
 import { accessTokenRoutes } from './account/access-token.ts'
 import { requireVisitor } from './account/account.ts'
 import { allowedApplicationsRoutes, madePath } from './account/applications.ts'
-import { groupPages } from './account/groups.ts'
+import { groupRoutes } from './account/group.ts'
+import { groupListRoutes } from './account/groups.ts'
 import { passwordRoutes } from './account/password.ts'
 import { profileRoutes } from './account/profile.ts'
 import { authorizeRoutes } from './authorize.ts'
@@ -168,14 +169,15 @@ function accountRoutes(account: FastifyInstance, services: Services): void {
   account.get('/account/password', password.show)
   account.post('/account/password', password.change)
 
-  const groups = groupPages(services)
+  const groups = groupListRoutes(services)
   account.get('/account/groups', groups.list)
   account.post('/account/groups', groups.create)
   account.post('/account/invitations', groups.answerInvitation)
-  account.get('/account/groups/:group_id', groups.show)
-  account.post('/account/groups/:group_id', groups.change)
-  account.get('/account/groups/:group_id/leave', groups.askToLeave)
-  account.get('/account/groups/:group_id/members/:user_id/remove', groups.askToRemove)
+  const group = groupRoutes(services)
+  account.get('/account/groups/:group_id', group.show)
+  account.post('/account/groups/:group_id', group.change)
+  account.get('/account/groups/:group_id/leave', group.askToLeave)
+  account.get('/account/groups/:group_id/members/:user_id/remove', group.askToRemove)
 
   const accessToken = accessTokenRoutes(services)
   account.get('/account/token', accessToken.show)
