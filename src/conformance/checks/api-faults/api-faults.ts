@@ -257,7 +257,7 @@ export const apiFaults: CheckDefinition[] = [
       const most = 3 * Math.max(usual, 1)
       expect(
         calls <= most,
-        `For one visit, the client made ${calls} calls for the list. When the API accepted the token, the client made ${usual} calls.`,
+        `Calls for the list during one visit: ${calls}. Calls when the API accepted the token: ${usual}.`,
       )
     },
   },
@@ -319,7 +319,7 @@ export const apiFaults: CheckDefinition[] = [
       const refused = listCalls(context).filter(({ response }) => response.status === 429).length
       expect(
         refused <= Math.max(1, usual),
-        `For one visit, the client called the API ${refused} times. For a usual visit, it called the API ${usual} times.`,
+        `API calls during one visit: ${refused}. API calls during a usual visit: ${usual}.`,
         page,
       )
     },

@@ -338,7 +338,7 @@ export const errorAnswers: CheckDefinition[] = [
           met += refused
           expect(
             refused <= Math.max(1, usual.calls),
-            `For one visit, the client sent ${refused} calls that the API refused with 429. For a usual visit, it sent ${usual.calls} calls.`,
+            `Calls that the API refused with 429 during one visit: ${refused}. Calls during a usual visit: ${usual.calls}.`,
             page,
           )
         }

@@ -67,7 +67,7 @@ export const wholeList: CheckDefinition[] = [
       if (addresses.length > pages.length)
         throw new NotApplicable(`the list has more than ${mostPages} pages, and the suite does not open all of them`)
       fail(
-        `The visitor has ${many} applications. ${missing.length} of them are on no page of the list, for example ${missing[0]}. The suite opened the list at ${pages.length} addresses.`,
+        `The visitor has ${many} applications. ${missing.length} of them are on no page of the list, for example ${missing[0]}. The suite opened ${pages.length === 1 ? 'one page' : `${pages.length} pages`} of the list.`,
         pages.at(-1)!,
       )
     },
