@@ -1,10 +1,12 @@
-// Counts how many logins of a client have the same value, such as the same state. The counts are updated while the
-// laboratory records steps, so a notice does not have to read all other logins.
-
+// Compares a login with the other logins of the same client. For example, it finds other logins with the same state.
+//
+// A summary of each login contains the values that are compared. So a comparison with all other logins (usualBounds
+// allows 1,000) takes a fraction of a millisecond.
 import {
   challengeOf,
   firstSignIn,
   gaveTokens,
+  type HiddenState,
   type RecordedLogin,
   type RecordedStep,
   stateOf,
@@ -52,165 +54,129 @@ export interface OtherLogins {
 
 type Login = Pick<RecordedLogin, 'id' | 'clientId' | 'steps' | 'leftOut'>
 
+/** The values of a login that are compared with the values of other logins. */
+interface Summary {
+  /** The login itself, which may get more steps later. */
+  login: Login
+  /** A hash of the portal's session cookie. Undefined if no step of the login contained this cookie. */
+  portalSession: string | undefined
+  states: HiddenState[]
+  /** The hashes of the PKCE challenges. */
+  challenges: string[]
+  isExchanged: boolean
+  /** The time at which the portal issued tokens. Undefined if it has issued none. */
+  completedAt: Date | undefined
+  /** The user for whom the portal issued a refresh token. Undefined if it has issued none. */
+  signIn: { userId: string | undefined; at: Date } | undefined
+  /** The times of the answers with metadata that a fault changed. */
+  metadataFaults: Date[]
+}
+
 const fewestInLoop = 3
 const loopMs = 60_000
-/** How many earlier and how many later logins each login is compared with. */
+/** How many earlier and how many later logins the search for a loop looks at. */
 const mostNeighbours = 25
 const metadataKeptMs = 60 * 60_000
 
-interface Completed {
-  login: Login
-  at: number
-}
-
-interface SignIn {
-  loginId: string
-  at: number
-}
-
 export function createLoginComparison() {
-  /** The compared values of each login, such as its state. `counts` says how many logins have each value. */
-  const keysOfLogin = new Map<string, Set<string>>()
-  const counts = new Map<string, number>()
-  /**
-   * All sign-ins. The key names the client and the user. `newest` contains the two newest sign-ins. If `newest` is
-   * undefined, the code must find the two newest sign-ins again.
-   */
-  const signIns = new Map<string, { byLogin: Map<string, SignIn>; newest?: SignIn[] | undefined }>()
-  const userOfLogin = new Map<string, string>()
-  /**
-   * All logins in which the portal issued tokens. The key names the client and the portal session. The map contains the
-   * login objects themselves, so it also shows the steps that a login gets later.
-   */
-  const completed = new Map<string, { byLogin: Map<string, Completed>; inTime?: Completed[] | undefined }>()
-  const sessionOfLogin = new Map<string, string>()
-  /** The answers with metadata that a fault changed. The keys are the ids of the logins that contain these steps. */
-  const metadataFaults = new Map<string, RecordedStep[]>()
+  /** The summaries, keyed by the id of the login. */
+  const summaries = new Map<string, Summary>()
 
-  function forget({ id }: Login): void {
-    metadataFaults.delete(id)
-    const session = sessionOfLogin.get(id) ?? ''
-    const ofSession = completed.get(session)
-    sessionOfLogin.delete(id)
-    ofSession?.byLogin.delete(id)
-    if (ofSession?.byLogin.size === 0) completed.delete(session)
-    else if (ofSession) ofSession.inTime = undefined
-    for (const key of keysOfLogin.get(id) ?? []) {
-      const count = (counts.get(key) ?? 0) - 1
-      if (count > 0) counts.set(key, count)
-      else counts.delete(key)
-    }
-    keysOfLogin.delete(id)
-    const user = userOfLogin.get(id)
-    if (user === undefined) return
-    userOfLogin.delete(id)
-    const ofUser = signIns.get(user)
-    ofUser?.byLogin.delete(id)
-    if (ofUser?.byLogin.size === 0) signIns.delete(user)
-    else if (ofUser) ofUser.newest = undefined
-  }
-
-  function newestSignIns(user: string): SignIn[] {
-    const ofUser = signIns.get(user)
-    if (!ofUser) return []
-    ofUser.newest ??= [...ofUser.byLogin.values()].sort((one, other) => other.at - one.at).slice(0, 2)
-    return ofUser.newest
-  }
-
-  function addToSession(login: Login): void {
-    const session = portalSessionOf(login)
-    const exchange = stepsOf(login, 'exchange').find(gaveTokens)
-    if (session === undefined || exchange === undefined) return
-    const key = keyOf(login, 'session', session)
-    sessionOfLogin.set(login.id, key)
-    const ofSession = completed.get(key) ?? { byLogin: new Map<string, Completed>() }
-    ofSession.byLogin.set(login.id, { login, at: exchange.at.getTime() })
-    ofSession.inTime = undefined
-    completed.set(key, ofSession)
-  }
-
-  /**
-   * Returns the login and its neighbours in the same portal session, in chronological order. On each side, the list
-   * stops before the nearest login after which the client made a call. If the client made a call after this login, the
-   * list is empty.
-   */
-  function unusedAround(login: Login): Completed[] {
-    const ofSession = completed.get(sessionOfLogin.get(login.id) ?? '')
-    const own = ofSession?.byLogin.get(login.id)
-    if (!ofSession || !own || ofSession.byLogin.size < fewestInLoop || isUsed(login)) return []
-    ofSession.inTime ??= [...ofSession.byLogin.values()].sort((one, other) => one.at - other.at)
-    const index = ofSession.inTime.indexOf(own)
-    const before = ofSession.inTime.slice(Math.max(0, index - mostNeighbours), index)
-    const after = ofSession.inTime.slice(index + 1, index + 1 + mostNeighbours)
-    const lastUsed = before.findLastIndex(one => isUsed(one.login))
-    const nextUsed = after.findIndex(one => isUsed(one.login))
-    return [...before.slice(lastUsed + 1), own, ...after.slice(0, nextUsed === -1 ? undefined : nextUsed)]
-  }
-
-  function timesInLoop(login: Login): number {
-    const unused = unusedAround(login)
-    const isInLoop = unused.some((one, first) => {
-      const three = unused.slice(first, first + fewestInLoop)
-      const isOneOf = three.length === fewestInLoop && three.some(each => each.login.id === login.id)
-      return isOneOf && three.at(-1)!.at - one.at <= loopMs
-    })
-    return isInLoop ? unused.length : 0
+  /** Returns the summaries of all logins of this client, including this login. */
+  function summariesOfClient({ clientId }: Login): Summary[] {
+    return clientId === undefined ? [] : [...summaries.values()].filter(one => one.login.clientId === clientId)
   }
 
   return {
-    forget,
-
     /** Call this after the client of a login has changed, or after the login got a step that is compared. */
     update(login: Login): void {
-      forget(login)
-      // Steps of the kind `metadata` can also be answers with the portal's keys.
-      const faults = stepsOf(login, 'metadata').filter(({ fault }) => fault?.place === 'metadata')
-      if (faults.length > 0) metadataFaults.set(login.id, faults)
-      if (login.clientId === undefined) return
-      const keys = keysOf(login)
-      keysOfLogin.set(login.id, keys)
-      for (const key of keys) counts.set(key, (counts.get(key) ?? 0) + 1)
-      addToSession(login)
-      const signIn = firstSignIn(login)
-      const user = userIn(login, signIn?.about.userId)
-      if (!signIn || user === undefined) return
-      userOfLogin.set(login.id, user)
-      const ofUser = signIns.get(user) ?? { byLogin: new Map<string, SignIn>() }
-      ofUser.byLogin.set(login.id, { loginId: login.id, at: signIn.at.getTime() })
-      ofUser.newest = undefined
-      signIns.set(user, ofUser)
+      summaries.set(login.id, summarise(login))
+    },
+
+    forget({ id }: Login): void {
+      summaries.delete(id)
     },
 
     othersOf(login: Login): OtherLogins {
-      const own = keysOfLogin.get(login.id)
-      const count = (kind: string, value: string) => counts.get(keyOf(login, kind, value)) ?? 0
-      const others = (kind: string, value: string) => count(kind, value) - (own?.has(keyOf(login, kind, value)) ? 1 : 0)
-      const isExchanged = stepsOf(login, 'exchange').length > 0
-      /** Counts the other logins that may have the value only because the browser sent a request again. */
-      const sentAgain = (kind: string, value: string) => {
-        const inSession = `${value} ${portalSessionOf(login)}`
-        return others(`${kind} in`, inSession) - (isExchanged ? others(`exchanged ${kind} in`, inSession) : 0)
-      }
-      const have = (kind: string, value: string) => others(kind, value) > sentAgain(kind, value)
+      const own = summarise(login)
+      const ofClient = summariesOfClient(login)
+      const others = ofClient.filter(one => one.login.id !== login.id)
+      const isInSameSession = (other: Summary) =>
+        own.portalSession !== undefined && other.portalSession === own.portalSession
+      /** Whether the other login may have the same values only because the browser sent a request again. */
+      const isSentAgain = (other: Summary) => isInSameSession(other) && !(own.isExchanged && other.isExchanged)
       return {
-        haveState: hash => have('state', hash),
-        haveChallenge: hash => have('challenge', hash),
-        // Every login with this state also counts for the beginning of this state. If the beginning occurs in more
-        // logins than the state, some logins have another state with the same beginning.
-        haveStateLike: ({ hash, beginning }) => count('beginning', beginning) > count('state', hash),
-        signedInAfter: (userId, time) =>
-          newestSignIns(userIn(login, userId) ?? '').some(
-            ({ loginId, at }) => loginId !== login.id && at > time.getTime(),
+        haveState: hash => others.some(other => other.states.some(state => state.hash === hash) && !isSentAgain(other)),
+        haveChallenge: hash => others.some(other => other.challenges.includes(hash) && !isSentAgain(other)),
+        haveStateLike: ({ hash, beginning }) =>
+          beginning !== '' &&
+          others.some(
+            ({ states }) =>
+              states.some(state => state.beginning === beginning) && !states.some(state => state.hash === hash),
           ),
+        signedInAfter: (userId, time) =>
+          others.some(other => isInSameSession(other) && other.signIn?.userId === userId && other.signIn.at > time),
         hadMetadataFault: time =>
-          [...metadataFaults.values()].flat().some(({ at }) => {
-            const ageMs = time.getTime() - at.getTime()
-            return ageMs >= 0 && ageMs < metadataKeptMs
-          }),
-        timesInLoop: () => timesInLoop(login),
+          [...summaries.values()].some(({ metadataFaults }) =>
+            metadataFaults.some(at => {
+              const ageMs = time.getTime() - at.getTime()
+              return ageMs >= 0 && ageMs < metadataKeptMs
+            }),
+          ),
+        timesInLoop: () => timesInLoop(login.id, ofClient.filter(isInSameSession)),
       }
     },
   }
+}
+
+function summarise(login: Login): Summary {
+  const starts = stepsOf(login, 'authorize')
+  const exchanges = stepsOf(login, 'exchange')
+  const signIn = firstSignIn(login)
+  return {
+    login,
+    portalSession: login.steps.findLast(({ about }) => about.portalSession !== undefined)?.about.portalSession,
+    states: starts.flatMap(step => stateOf(step) ?? []),
+    challenges: starts.flatMap(step => challengeOf(step) ?? []),
+    isExchanged: exchanges.length > 0,
+    completedAt: exchanges.find(gaveTokens)?.at,
+    signIn: signIn && { userId: signIn.about.userId, at: signIn.at },
+    // Steps of the kind `metadata` can also be answers with the portal's keys.
+    metadataFaults: stepsOf(login, 'metadata').flatMap(({ fault, at }) => (fault?.place === 'metadata' ? at : [])),
+  }
+}
+
+/** `inSession`: the summaries of the logins of a client in one portal session. One of them is the login with this id. */
+function timesInLoop(id: string, inSession: Summary[]): number {
+  const unused = unusedAround(id, inSession)
+  const isInLoop = unused.some((one, first) => {
+    const three = unused.slice(first, first + fewestInLoop)
+    const isOneOf = three.length === fewestInLoop && three.some(each => each.login.id === id)
+    return isOneOf && timeOf(three.at(-1)!) - timeOf(one) <= loopMs
+  })
+  return isInLoop ? unused.length : 0
+}
+
+/**
+ * Returns the login and its neighbours in the same portal session, in chronological order. Only logins in which the
+ * portal issued tokens count. On each side, the list stops before the nearest login after which the client made a call.
+ * If the client made a call after this login, the list is empty.
+ */
+function unusedAround(id: string, inSession: Summary[]): Summary[] {
+  const completed = inSession.filter(({ completedAt }) => completedAt !== undefined)
+  const inTime = completed.sort((one, other) => timeOf(one) - timeOf(other))
+  const index = inTime.findIndex(({ login }) => login.id === id)
+  const own = inTime[index]
+  if (!own || isUsed(own.login)) return []
+  const before = inTime.slice(Math.max(0, index - mostNeighbours), index)
+  const after = inTime.slice(index + 1, index + 1 + mostNeighbours)
+  const lastUsed = before.findLastIndex(({ login }) => isUsed(login))
+  const nextUsed = after.findIndex(({ login }) => isUsed(login))
+  return [...before.slice(lastUsed + 1), own, ...after.slice(0, nextUsed === -1 ? undefined : nextUsed)]
+}
+
+function timeOf({ completedAt }: Summary): number {
+  return completedAt?.getTime() ?? 0
 }
 
 /**
@@ -221,37 +187,4 @@ export function createLoginComparison() {
 function isUsed({ steps, leftOut }: Login): boolean {
   const uses: RecordedStep['kind'][] = ['api', 'refresh', 'revoke']
   return leftOut > 0 || steps.some(({ kind, fault }) => fault !== undefined || uses.includes(kind))
-}
-
-function keysOf(login: Login): Set<string> {
-  const keys = new Set<string>()
-  const session = portalSessionOf(login)
-  const isExchanged = stepsOf(login, 'exchange').length > 0
-  const add = (kind: string, value: string) => {
-    keys.add(keyOf(login, kind, value))
-    if (session === undefined) return
-    keys.add(keyOf(login, `${kind} in`, `${value} ${session}`))
-    if (isExchanged) keys.add(keyOf(login, `exchanged ${kind} in`, `${value} ${session}`))
-  }
-  for (const step of stepsOf(login, 'authorize')) {
-    const [state, challenge] = [stateOf(step), challengeOf(step)]
-    if (state) add('state', state.hash)
-    if (state?.beginning) keys.add(keyOf(login, 'beginning', state.beginning))
-    if (challenge !== undefined) add('challenge', challenge)
-  }
-  return keys
-}
-
-function portalSessionOf({ steps }: Login): string | undefined {
-  return steps.findLast(({ about }) => about.portalSession !== undefined)?.about.portalSession
-}
-
-/** Returns the key of this user in this portal session. Undefined if the user or the session is unknown. */
-function userIn(login: Login, userId: string | undefined): string | undefined {
-  const session = portalSessionOf(login)
-  return userId === undefined || session === undefined ? undefined : keyOf(login, 'user', `${userId} ${session}`)
-}
-
-function keyOf({ clientId }: Login, kind: string, value: string): string {
-  return `${kind} ${clientId} ${value}`
 }
