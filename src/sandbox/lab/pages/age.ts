@@ -1,5 +1,6 @@
 // How long ago something happened, in words. On an open page, views/sandbox/lab/ages.js updates these words.
 
+const relativeTime = new Intl.RelativeTimeFormat('en')
 const units = [
   [24 * 3600, 'day'],
   [3600, 'hour'],
@@ -9,7 +10,5 @@ const units = [
 export function formatAge(time: Date, now: Date): string {
   const seconds = Math.floor((now.getTime() - time.getTime()) / 1000)
   const [size, unit] = units.find(([size]) => seconds >= size) ?? []
-  if (size === undefined) return 'just now'
-  const count = Math.floor(seconds / size)
-  return `${count} ${unit}${count === 1 ? '' : 's'} ago`
+  return size === undefined ? 'just now' : relativeTime.format(-Math.floor(seconds / size), unit)
 }
