@@ -80,8 +80,9 @@ t.test('the API accepts the large access token that a fault makes', async t => {
 
 t.test('the API accepts the opaque access token that a fault makes, and refuses a made-up opaque token', async t => {
   const { sandbox, order } = await buildFaultLab(t)
-  const statusWith = async (token: string) =>
-    (await sandbox.api.inject({ url: '/apps/v1', headers: { authorization: `Bearer ${token}` } })).statusCode
+  const statusOf = async (authorization: string) =>
+    (await sandbox.api.inject({ url: '/apps/v1', headers: { authorization } })).statusCode
+  const statusWith = (token: string) => statusOf(`Bearer ${token}`)
   const claims = (text: string) => new RegExp(`^[\\w-]+\\.${Buffer.from(text).toString('base64url').slice(0, -2)}`)
   for (const [name, form, options] of [
     ['exchange-opaque-access-token', /^[\w-]{43}$/, {}],
@@ -97,6 +98,7 @@ t.test('the API accepts the opaque access token that a fault makes, and refuses 
     t.match(token, form)
     t.equal(await statusWith(token), 200)
     t.equal(await statusWith(`${token.slice(0, -1)}!`), 401)
+    t.equal(await statusOf(token), 401, 'the header lacks “Bearer”')
   }
 })
 
@@ -131,6 +133,16 @@ t.test('a fault can issue an access token that expires earlier than its expires_
   const { exp, iat } = JSON.parse(Buffer.from(token.split('.')[1]!, 'base64url').toString())
   t.equal(exp - iat, 60)
   t.equal(expires_in, 86_400)
+})
+
+t.test('a fault cannot make an access token expire later than without the fault', async t => {
+  const { sandbox, call, order } = await buildFaultLab(t)
+  const lifetimes = { accessTokenSeconds: 60 }
+  t.equal((await call('PUT', `/lab/v1/applications/${seeded.clientId}/lifetimes`, lifetimes)).statusCode, 200)
+  await order('exchange-early-end-of-access-token', { options: { seconds: 3600 } })
+  const { access_token: token } = await getTokens(sandbox)
+  const { exp, iat } = JSON.parse(Buffer.from(token.split('.')[1]!, 'base64url').toString())
+  t.equal(exp - iat, 60)
 })
 
 t.test('a fault can make a session short: the access token expires soon, and there is no refresh token', async t => {

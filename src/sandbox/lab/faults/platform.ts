@@ -70,7 +70,7 @@ export function createStepFaults() {
   }
 }
 
-/** Returns a token that has the same claims and expires after this many seconds. */
+/** Returns a token that has the same claims and expires after this many seconds, unless it expires earlier anyway. */
 export async function endAccessTokenIn(
   { addresses, keyRing, clock }: Pick<Services, 'addresses' | 'keyRing' | 'clock'>,
   token: string,
@@ -81,7 +81,7 @@ export async function endAccessTokenIn(
   if (!claims) return token
   return signAccessToken(await keyRing.currentSigningKey(), {
     ...claims,
-    exp: Math.floor(now.getTime() / 1000) + seconds,
+    exp: Math.min(claims.exp, Math.floor(now.getTime() / 1000) + seconds),
   })
 }
 
@@ -125,7 +125,8 @@ export function createOpaqueTokens() {
      */
     acceptIn(request: FastifyRequest): void {
       const { authorization = '' } = request.headers
-      const bearer = tokens.get(authorization.replace(/^Bearer +/i, ''))
+      const [, sentToken = ''] = /^Bearer +(\S+)$/i.exec(authorization) ?? []
+      const bearer = tokens.get(sentToken)
       if (bearer !== undefined) {
         note(request, { authorization })
         request.headers.authorization = `Bearer ${bearer}`

@@ -29,7 +29,7 @@ export type FaultLab = Awaited<ReturnType<typeof buildFaultLab>>
 export async function buildFaultLab(t: Test, options: Parameters<typeof buildTestSandbox>[1] = {}) {
   const sandbox: TestSandbox = await buildTestSandbox(t, { lab, ...options })
   /** Throws if the answer does not match the laboratory's OpenAPI document. */
-  const call = async (method: 'GET' | 'POST' | 'DELETE', url: string, payload?: object) => {
+  const call = async (method: 'GET' | 'POST' | 'PUT' | 'DELETE', url: string, payload?: object) => {
     const answer = await sandbox.lab!.inject({
       method,
       url,
