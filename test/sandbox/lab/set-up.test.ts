@@ -312,8 +312,16 @@ for (const database of await openDatabases(t)) {
         removed: { people: 0, groups: 0, applications: 0 },
       })
       t.ok(await isAccepted(sandbox, accessToken), 'resetting a suite must not change the seeds')
+      await lab('PUT', `applications/${seeded.clientId}/lifetimes`, { accessTokenSeconds: 1 })
+      await lab('POST', 'faults', { fault: 'exchange-503', clientId: seeded.clientId })
       t.match((await lab('POST', 'reset', { seeds: true })).json(), { removed: { applications: 1 } })
       t.notOk(await isAccepted(sandbox, accessToken))
+      t.strictSame((await lab('GET', 'faults')).json().faults, [], 'the seeded application has no faults after a reset')
+      t.equal(
+        ((await getTokens(sandbox)) as { expires_in?: number }).expires_in,
+        86_400,
+        'the lifetimes from the settings apply again',
+      )
       const after = await callAsDeveloper(sandbox)
       const list = (await after.call('GET', '/apps/v1')).json().ItemList
       t.strictSame(

@@ -22,7 +22,7 @@ const resetBody = {
     seeds: {
       type: 'boolean',
       description:
-        'Removes the applications, groups and consents of the seeded user, and applies the SEED_ settings again. This also affects other suites.',
+        'Removes the applications, groups and consents of the seeded user, and applies the SEED_ settings again. Also removes the lifetimes and faults of the seeded application. This also affects other suites.',
     },
     all: {
       type: 'boolean',
@@ -40,8 +40,8 @@ export const resetSchemas = {
 type ResetServices = Pick<SetUpServices, 'store' | 'lifetimes' | 'clock' | 'applySeeds'>
 
 /**
- * `forgetFaults` removes the faults that were ordered for removed clients, because no request can match these faults
- * any more.
+ * `forgetFaults` removes the faults that were ordered for these clients. No request can match the faults of a removed
+ * client any more, and a seeded client begins without faults.
  */
 export function resetCall(
   { store, lifetimes, clock, applySeeds }: ResetServices,
@@ -62,14 +62,14 @@ export function resetCall(
       const { suite, seeds = false, all = false } = request.body
       if (all && suite !== undefined) throw new LabError(422, { all: ['Send either suite or all, not both.'] })
       const removed = await removeMade(store, all ? undefined : (suite ?? ''), clock())
-      const seeded = all || seeds ? await resetSeeded(store, clock()) : []
+      const ofSeeds = all || seeds ? await resetSeeded(store, clock()) : { removed: [], seeded: [] }
       if (all || seeds) await applySeeds()
       // The portal counts failed attempts for each network address. All suites on a machine share one address, so one
       // suite must not reset this count.
       if (all) await store.write(forgetAllFailures)
-      const applications = [...removed.applications, ...seeded]
-      lifetimes.forget(applications)
-      forgetFaults(applications)
+      const applications = [...removed.applications, ...ofSeeds.removed]
+      lifetimes.forget([...applications, ...ofSeeds.seeded])
+      forgetFaults([...applications, ...ofSeeds.seeded])
       return { removed: { people: removed.people, groups: removed.groups, applications: applications.length } }
     },
   }

@@ -8,10 +8,10 @@ import { makeRoomFor } from '../sweep.ts'
 
 /**
  * Ends the sessions, tokens and consents of the seeded people, and removes the applications and groups that they have
- * made. The seeded application stays. A group also stays if it has other members or still has applications. Resolves to
- * the ids of the removed applications.
+ * made. The seeded applications stay. A group also stays if it has other members or still has applications. Resolves to
+ * the ids of the removed applications and of the seeded applications.
  */
-export async function resetSeeded(store: Store, now: Date): Promise<string[]> {
+export async function resetSeeded(store: Store, now: Date): Promise<{ removed: string[]; seeded: string[] }> {
   const people = await store.read
     .selectFrom('seeded_users')
     .innerJoin('users', join =>
@@ -42,5 +42,6 @@ export async function resetSeeded(store: Store, now: Date): Promise<string[]> {
         .execute(),
     )
   }
-  return ids
+  const seeded = await store.read.selectFrom('seeded_clients').select('id').execute()
+  return { removed: ids, seeded: seeded.map(({ id }) => id) }
 }
