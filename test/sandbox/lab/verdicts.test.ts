@@ -598,6 +598,10 @@ t.test('the log names a refused call once, however many calls follow', async t =
   for (let count = 0; count < 80; count++) await sandbox.api.inject({ url: '/apps/v1', headers })
   const verdicts = sandbox.logLines.filter(line => line.includes('"lab-verdict"'))
   t.equal(verdicts.length, 1)
+  const { requestId } = JSON.parse(verdicts[0]!)
+  t.type(requestId, 'string')
+  const isOfRequest = (line: string) => JSON.parse(line).requestId === requestId && !line.includes('"lab-verdict"')
+  t.ok(sandbox.logLines.some(isOfRequest), 'the verdict and the lines about the request have the same field requestId')
 })
 
 t.test(

@@ -69,7 +69,7 @@ export function createVerdictLog({ logins, addresses, clock }: LoginReader, logg
 
   function nameLogin(login: RecordedLogin, step: RecordedStep | undefined) {
     const url = `${addresses.labUrl}/logins/${login.id}`
-    return { loginId: login.id, reqId: step?.requestId, kind: step?.kind, url }
+    return { loginId: login.id, requestId: step?.requestId, kind: step?.kind, url }
   }
 
   return {
