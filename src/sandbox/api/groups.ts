@@ -4,6 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FromSchema } from 'json-schema-to-ts'
 import { findTextProblems } from '../applications/fields.ts'
 import { acceptInvitation, endLink, inviteUser, makeGroup } from '../groups/groups.ts'
+import { logGroupChange } from '../observe/log-group-change.ts'
 import { type FieldProblems, Refusal } from '../observe/refusal.ts'
 import type { Services } from '../services.ts'
 import { listMemberships } from '../store/memberships.ts'
@@ -22,7 +23,7 @@ export function groupRoutes(services: Pick<Services, 'store' | 'clock'>) {
     const { name } = readData<FromSchema<typeof newGroup>>(request, findNameProblems)
     const { userId } = callerOf(request)
     const group = await makeGroup(services, { name, userId })
-    request.log.info({ code: 'group-created', user: userId, groupId: group.id }, 'created')
+    logGroupChange(request, { code: 'group-created', groupId: group.id, caller: userId })
     return reply.status(201).send(toGroupJson(group))
   }
 
@@ -32,11 +33,11 @@ export function groupRoutes(services: Pick<Services, 'store' | 'clock'>) {
     const callerId = callerOf(request).userId
     if (userId === callerId) {
       const membership = await acceptInvitation(services, { userId, groupId })
-      request.log.info({ code: 'invitation-accepted', user: userId, groupId }, 'a new member of a group')
+      logGroupChange(request, { code: 'group-invitation-accepted', groupId, caller: userId, user: userId })
       return reply.status(201).send(toMembershipJson(membership))
     }
     const invitation = await inviteUser(services, { userId, groupId, inviterId: callerId })
-    request.log.info({ code: 'user-invited', user: userId, groupId, caller: callerId }, 'invited to a group')
+    logGroupChange(request, { code: 'group-invited', groupId, caller: callerId, user: userId })
     return reply.status(201).send(toInvitationJson(invitation))
   }
 
@@ -44,7 +45,16 @@ export function groupRoutes(services: Pick<Services, 'store' | 'clock'>) {
     const { user_id: userId, group_id: groupId } = request.params
     const callerId = callerOf(request).userId
     const ended = await endLink(services, { userId, groupId, callerId })
-    request.log.info({ code: `${ended}-ended`, user: userId, groupId, caller: callerId }, 'a group link was removed')
+    const isOwn = userId === callerId
+    const code =
+      ended === 'membership'
+        ? isOwn
+          ? 'group-left'
+          : 'group-member-removed'
+        : isOwn
+          ? 'group-invitation-declined'
+          : 'group-invitation-cancelled'
+    logGroupChange(request, { code, groupId, caller: callerId, user: userId })
     return reply.status(204).send()
   }
 

@@ -162,8 +162,10 @@ async function endMembership(db: Db, groupId: string, userId: string): Promise<v
   await deleteInvitationsBy(db, groupId, userId)
 }
 
-/** Pages show the name as the text of a link, so it must be a line that is not empty. Throws Refusal. */
-/** Throws Refusal (fields-invalid) if a group cannot have this name. */
+/**
+ * Throws Refusal (fields-invalid) unless the name is a line of text that is not empty. Pages show the name as the text
+ * of a link.
+ */
 export function requireGroupName(name: string): void {
   const problem = name.trim() === '' ? 'Enter a name for the group.' : findLineProblem(name, longestGroupName)
   if (problem !== undefined) throw new Refusal('fields-invalid', { problems: { name: [problem] } })

@@ -303,19 +303,26 @@ for (const database of databases) {
       t.match((await follow(maker, await change(maker, path, { change: 'leave' }))).body, 'role="status"')
       t.equal((await maker.get(path)).statusCode, 404)
 
+      const listPage = await maker.get(groupsPath)
+      for (const name of ['Sent twice', 'Sent twice']) await submitForm(maker, listPage, groupsPath, { name })
+
       // Each change is in the log once, although some forms were sent twice. The log identifies each user by a hash.
       const logged = sandbox.logLines.map(line => JSON.parse(line)).filter(({ msg }) => msg === 'a group was changed')
-      const [{ caller: makerHash, user: friendHash }] = logged
+      const { caller: makerHash, user: friendHash } = logged.find(({ code }) => code === 'group-invited')
       t.same(
         logged.map(({ code, caller, user }) => [code, caller, user]),
         [
+          ['group-created', makerHash, undefined],
           ['group-invited', makerHash, friendHash],
           ['group-invitation-cancelled', makerHash, friendHash],
           ['group-invited', makerHash, friendHash],
+          ['group-invitation-accepted', friendHash, friendHash],
           ['group-member-removed', makerHash, friendHash],
           ['group-invited', makerHash, friendHash],
+          ['group-invitation-accepted', friendHash, friendHash],
           ['group-left', friendHash, friendHash],
           ['group-left', makerHash, makerHash],
+          ['group-created', makerHash, undefined],
         ],
       )
     },

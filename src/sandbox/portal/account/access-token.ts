@@ -107,7 +107,7 @@ export function accessTokenRoutes(services: Pick<Services, 'addresses' | 'store'
     else if (isId(tokenId)) await store.write(db => revokePortalGrant(db, userId, tokenId, clock()))
     else return reply.redirect(path, 303)
     request.log.info(
-      { code: 'tokens-revoked', user: userId, grantId: isAll ? 'all' : tokenId },
+      { code: 'portal-tokens-revoked', user: userId, grantId: isAll ? 'all' : tokenId },
       'a user revoked access tokens',
     )
     const notice = { about: isAll ? 'tokens revoked' : 'token revoked' } as const

@@ -2,6 +2,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { endLink, inviteUser, renameGroup } from '../../groups/groups.ts'
 import { limits, longestGroupName } from '../../groups/limits.ts'
+import { logGroupChange } from '../../observe/log-group-change.ts'
 import { Refusal } from '../../observe/refusal.ts'
 import type { Services } from '../../services.ts'
 import { countApplicationsIn, listApplicationNamesIn } from '../../store/applications.ts'
@@ -124,21 +125,21 @@ export function groupRoutes(services: Pick<Services, 'addresses' | 'store' | 'ke
       ? emailForId
       : await findProblem(() => inviteUser(services, { userId, groupId, inviterId: callerId }))
     if (inviteProblem !== undefined) return showGroup(reply.status(422), groupId, { userId, inviteProblem })
-    logChange(reply.request, { code: 'group-invited', groupId, caller: callerId, user: userId })
+    logGroupChange(reply.request, { code: 'group-invited', groupId, caller: callerId, user: userId })
     return goTo(reply, pathOfGroup(groupId), { about: 'invited' })
   }
 
   async function rename(reply: FastifyReply, { groupId, callerId, name }: GroupForm) {
     const nameProblem = await findProblem(() => renameGroup(services, { groupId, name, callerId }))
     if (nameProblem !== undefined) return showGroup(reply.status(422), groupId, { name, nameProblem })
-    logChange(reply.request, { code: 'group-renamed', groupId, caller: callerId })
+    logGroupChange(reply.request, { code: 'group-renamed', groupId, caller: callerId })
     return goTo(reply, pathOfGroup(groupId), { about: 'renamed' })
   }
 
   async function cancelInvitation(reply: FastifyReply, { groupId, callerId, userId }: GroupForm) {
     const end = async () => {
       await endLink(services, { userId, groupId, callerId, only: 'invitation' })
-      logChange(reply.request, { code: 'group-invitation-cancelled', groupId, caller: callerId, user: userId })
+      logGroupChange(reply.request, { code: 'group-invitation-cancelled', groupId, caller: callerId, user: userId })
     }
     const groupProblem = await findProblem(end, { alreadyDone: ['link-unknown'] })
     if (groupProblem !== undefined) return showGroup(reply.status(422), groupId, { groupProblem })
@@ -151,7 +152,7 @@ export function groupRoutes(services: Pick<Services, 'addresses' | 'store' | 'ke
     const isNamed = isId(userId) && (await isMember(store.read, groupId, userId))
     const end = async () => {
       await endLink(services, { userId, groupId, callerId, only: 'membership' })
-      logChange(reply.request, { code: 'group-member-removed', groupId, caller: callerId, user: userId })
+      logGroupChange(reply.request, { code: 'group-member-removed', groupId, caller: callerId, user: userId })
     }
     const groupProblem = await findProblem(end, { alreadyDone: ['link-unknown'] })
     if (groupProblem !== undefined) return showGroup(reply.status(422), groupId, { groupProblem })
@@ -162,7 +163,7 @@ export function groupRoutes(services: Pick<Services, 'addresses' | 'store' | 'ke
     const groupName = (await findVisitorsGroup(reply.request, groupId))?.name
     const end = async () => {
       await endLink(services, { userId: callerId, groupId, callerId, only: 'membership' })
-      logChange(reply.request, { code: 'group-left', groupId, caller: callerId, user: callerId })
+      logGroupChange(reply.request, { code: 'group-left', groupId, caller: callerId, user: callerId })
     }
     const groupProblem = await findProblem(end, { alreadyDone: ['link-unknown', 'group-unknown'] })
     if (groupProblem !== undefined) return showGroup(reply.status(409), groupId, { groupProblem })
@@ -223,17 +224,6 @@ export function groupRoutes(services: Pick<Services, 'addresses' | 'store' | 'ke
 
 function pathOfGroup(groupId: string): string {
   return `${groupsPath}/${encodeURIComponent(groupId)}`
-}
-
-/**
- * `user` is the user whose membership or invitation has changed. Call this only after a change: if a form is sent twice,
- * the log then contains the change once.
- */
-function logChange(
-  { log }: FastifyRequest,
-  change: { code: string; groupId: string; caller: string; user?: string },
-): void {
-  log.info(change, 'a group was changed')
 }
 
 const nameOf = ({ firstName, lastName }: { firstName: string; lastName: string }) => `${firstName} ${lastName}`

@@ -2,6 +2,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { acceptInvitation, endLink, makeGroup } from '../../groups/groups.ts'
 import { limits, longestGroupName } from '../../groups/limits.ts'
+import { logGroupChange } from '../../observe/log-group-change.ts'
 import { Refusal } from '../../observe/refusal.ts'
 import type { Services } from '../../services.ts'
 import { listInvitationsOf } from '../../store/invitations.ts'
@@ -49,28 +50,55 @@ export function groupListRoutes(services: Pick<Services, 'addresses' | 'store' |
     const { id, fields } = readAccountForm(services, request, 'create group')
     const userId = visitorOf(request).id
     const name = (fields.name ?? '').trim()
-    const nameProblem = await findProblem(() => makeGroup(services, { name, userId, id }))
+    // If the form is sent twice, the group already exists, and makeGroup does not call this function.
+    let isNew = false
+    const noteNew = async () => {
+      isNew = true
+    }
+    const nameProblem = await findProblem(() => makeGroup(services, { name, userId, id }, noteNew))
     if (nameProblem !== undefined) return showList(reply.status(422), { name, nameProblem })
+    if (isNew) logGroupChange(request, { code: 'group-created', groupId: id, caller: userId })
     return goTo(reply, { about: 'joined', groupId: id })
   }
 
   async function answerInvitation(request: FastifyRequest, reply: FastifyReply) {
     const { fields } = readAccountForm(services, request, 'answer invitation')
-    const userId = visitorOf(request).id
     const { groupId = '', answer } = fields
-    if (answer !== 'accept' && answer !== 'decline') throw new Refusal('field-missing', { field: 'answer' })
-    const isAccepted = answer === 'accept'
+    switch (answer) {
+      case 'accept':
+        return accept(reply, groupId)
+      case 'decline':
+        return decline(reply, groupId)
+      default:
+        throw new Refusal('field-missing', { field: 'answer' })
+    }
+  }
+
+  async function accept(reply: FastifyReply, groupId: string) {
+    const userId = visitorOf(reply.request).id
+    const join = async () => {
+      await acceptInvitation(services, { userId, groupId })
+      logGroupChange(reply.request, { code: 'group-invitation-accepted', groupId, caller: userId, user: userId })
+    }
+    const invitationProblem = await findProblem(join, { alreadyDone: ['member-already'] })
+    if (invitationProblem !== undefined) return showList(reply.status(422), { invitationProblem })
+    return goTo(reply, { about: 'joined', groupId })
+  }
+
+  async function decline(reply: FastifyReply, groupId: string) {
+    const userId = visitorOf(reply.request).id
     const received = await listInvitationsOf(store.read, userId, invitationsOnPage)
     const groupName = received.find(invitation => invitation.groupId === groupId)?.groupName
-    const invitationProblem = isAccepted
-      ? await findProblem(() => acceptInvitation(services, { userId, groupId }), { alreadyDone: ['member-already'] })
-      : await findProblem(() => endLink(services, { userId, groupId, callerId: userId, only: 'invitation' }), {
-          alreadyDone: ['link-unknown'],
-          problems: { ...problemsOfGroups, 'member-already': acceptedAlready },
-        })
+    const end = async () => {
+      await endLink(services, { userId, groupId, callerId: userId, only: 'invitation' })
+      logGroupChange(reply.request, { code: 'group-invitation-declined', groupId, caller: userId, user: userId })
+    }
+    const invitationProblem = await findProblem(end, {
+      alreadyDone: ['link-unknown'],
+      problems: { ...problemsOfGroups, 'member-already': acceptedAlready },
+    })
     if (invitationProblem !== undefined) return showList(reply.status(422), { invitationProblem })
-    request.log.info({ code: 'invitation-answered', user: userId, groupId, isAccepted }, 'an invitation was answered')
-    return goTo(reply, isAccepted ? { about: 'joined', groupId } : { about: 'declined', groupName })
+    return goTo(reply, { about: 'declined', groupName })
   }
 
   function goTo(reply: FastifyReply, notice: PageNotice) {
