@@ -2,14 +2,13 @@
 import { readFileSync } from 'node:fs'
 import { isNetwork } from './http/trusted-proxies.ts'
 import { longestPassword } from './people/hash-passwords.ts'
-import { shortestPassword } from './people/rules.ts'
+import { findEmailProblem, findPasswordProblem, shortestPassword } from './people/rules.ts'
 import { longestTokenSeconds } from './store/grants.ts'
-import { longestEmail } from './store/users.ts'
 import { isId } from './values/is-id.ts'
 import { longestCodeSeconds } from './values/longest-code.ts'
 import { isLoopback, isRedirectUri } from './values/redirect-uri.ts'
 import { Secret } from './values/secret.ts'
-import { isLonger, longestText } from './values/text-length.ts'
+import { longestText } from './values/text-length.ts'
 
 /**
  * All settings, in the order of `.env.sandbox.example`. Every setting is optional. A setting with an empty default is
@@ -342,13 +341,10 @@ function readSeed(env: Environment, problems: string[]): Seed | undefined {
     problems.push(
       'SEED_REDIRECT_URIS must be a comma-separated list. Each redirect URI must use https, or http on a loopback address',
     )
-  if (!userEmail.includes('@')) problems.push('SEED_USER_EMAIL must be an e-mail address')
-  if (userEmail.trim().length > longestEmail)
-    problems.push(`SEED_USER_EMAIL must have at most ${longestEmail} characters`)
-  if (!isLonger(userPassword, shortestPassword - 1))
-    problems.push(`SEED_USER_PASSWORD must have at least ${shortestPassword} characters`)
-  if (isLonger(userPassword, longestPassword))
-    problems.push(`SEED_USER_PASSWORD must have at most ${longestPassword} characters`)
+  const emailProblem = findEmailProblem(userEmail)
+  if (emailProblem !== undefined) problems.push(`SEED_USER_EMAIL cannot be used. ${emailProblem}`)
+  const passwordProblem = findPasswordProblem(userPassword, userEmail)
+  if (passwordProblem !== undefined) problems.push(`SEED_USER_PASSWORD cannot be used. ${passwordProblem}`)
   return {
     clientId: env.SEED_CLIENT_ID ?? '',
     clientSecret: new Secret(clientSecret),

@@ -241,10 +241,27 @@ t.test('the documented default of each setting is its real default', async t => 
 t.test('if a seeded value is too long for the portal, the sandbox does not start', async t => {
   const longest = {
     SEED_CLIENT_SECRET: 'x'.repeat(2048),
-    SEED_USER_EMAIL: `${'x'.repeat(242)}@example.org`,
+    SEED_USER_EMAIL: `${'x'.repeat(64)}@${'y'.repeat(185)}.org`,
     SEED_USER_PASSWORD: '😀'.repeat(1000),
   }
   t.strictSame(problemsOf({ ...seed, ...longest }), [])
   for (const [name, value] of Object.entries(longest))
-    t.match(problemsOf({ ...seed, [name]: `x${value}` }), [new RegExp(`^${name} must have at most`)], name)
+    t.match(
+      problemsOf({ ...seed, [name]: `x${value}` }),
+      [new RegExp(`^${name} (must have at most|cannot be used)`)],
+      name,
+    )
+})
+
+t.test('SE-03: the seeded account follows the same rules as an account from the sign-up page', async t => {
+  const problemsWith = (changed: Record<string, string>) => problemsOf({ ...seed, ...changed })
+  t.strictSame(problemsWith({ SEED_USER_PASSWORD: '🙂🙂🙂🙂' }), [
+    'SEED_USER_PASSWORD cannot be used. Use at least 8 characters.',
+  ])
+  t.strictSame(problemsWith({ SEED_USER_PASSWORD: seed.SEED_USER_EMAIL }), [
+    'SEED_USER_PASSWORD cannot be used. Choose a password that is not your e-mail address.',
+  ])
+  t.strictSame(problemsWith({ SEED_USER_EMAIL: 'developer@müller.test' }), [
+    'SEED_USER_EMAIL cannot be used. Enter an e-mail address like name@example.org.',
+  ])
 })
