@@ -2,7 +2,7 @@
 // a laboratory, the portal does not write mail.
 
 export interface Mail {
-  /** The e-mail address of the account. */
+  /** The e-mail address of the account, as normaliseEmail returns it. */
   to: string
   subject: string
   /** The text without markup. If a line is an address, the laboratory shows the line as a link. */

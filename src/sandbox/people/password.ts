@@ -4,8 +4,9 @@ import { Refusal } from '../observe/refusal.ts'
 import type { Services } from '../services.ts'
 import { type Bucket, countFailure, failureWindowMs, findBackOff } from '../store/failures.ts'
 import { signOutEverywhere } from '../store/portal-sessions.ts'
-import { type Credentials, findCredentials, normaliseEmail, replacePasswordHash } from '../store/users.ts'
+import { type Credentials, findCredentials, replacePasswordHash } from '../store/users.ts'
 import { hashToken } from '../tokens/opaque-token.ts'
+import { normaliseEmail } from '../values/email-address.ts'
 
 /**
  * The content of a cookie with which the portal recognises a browser that has signed in before. If strangers enter

@@ -2,7 +2,7 @@
 // the same sentences.
 import type { JSONSchema } from 'json-schema-to-ts'
 import type { FieldProblems } from '../observe/refusal.ts'
-import { longestEmail, normaliseEmail } from '../store/users.ts'
+import { longestEmail, normaliseEmail } from '../values/email-address.ts'
 import { findLineProblem } from '../values/line-problem.ts'
 import { isLonger } from '../values/text-length.ts'
 import { longestPassword } from './hash-passwords.ts'

@@ -254,6 +254,7 @@ t.test(
       ['100', '99', '98'],
     )
     t.equal(mailbox.list('stranger-1@example.test').length, 10)
+    t.equal(mailbox.list('Stranger-1@Example.test').length, 10, 'the case of the address must not matter')
     for (let index = 0; index < 200; index += 1) deliver(`other-${index}@example.test`, 10)
     t.equal(mailbox.list().length, 1000)
   },

@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { answer, listOf, object, type Schema, text, time } from '../../http/describe.ts'
 import type { Mail, Mailbox } from '../../people/mail.ts'
+import { normaliseEmail } from '../../values/email-address.ts'
 import { queryOf, refusalAnswers } from '../call-schemas.ts'
 
 interface DeliveredMail extends Mail {
@@ -33,7 +34,7 @@ export function createMailbox({ clock, labUrl }: { clock: () => Date; labUrl: st
       mails = [{ id: randomUUID(), at: clock(), ...mail }, ...others].slice(0, mostKept)
     },
     list(to) {
-      return to === undefined ? mails : mails.filter(mail => mail.to === to)
+      return to === undefined ? mails : mails.filter(mail => mail.to === normaliseEmail(to))
     },
   }
 }

@@ -1,7 +1,7 @@
 // Finds the person that a call is about. A call can name only people whom the laboratory or the seeds made.
 import type { Services } from '../../services.ts'
 import { findMadePerson, type MadePerson } from '../../store/for-lab/marks.ts'
-import { longestEmail } from '../../store/users.ts'
+import { longestEmail } from '../../values/email-address.ts'
 import { isId } from '../../values/is-id.ts'
 import { storableText } from '../call-schemas.ts'
 import { LabError } from '../lab-error.ts'

@@ -1,9 +1,10 @@
 // Marks records that the laboratory has made. The laboratory's calls change and remove only two kinds of records:
 // marked records, and records that seeding has made.
 import { type RawBuilder, sql } from 'kysely'
+import { normaliseEmail } from '../../values/email-address.ts'
 import { selectApplications } from '../present-applications.ts'
 import type { Db } from '../schema.ts'
-import { normaliseEmail, type User, userColumns } from '../users.ts'
+import { type User, userColumns } from '../users.ts'
 
 /** Marks a record. The comment of MarkedTable explains `suite`. */
 export async function markAsMade(
