@@ -222,13 +222,13 @@ export function createContext({
     /** Resolves after this time. Other checks can run while the check waits. */
     pause,
 
-    /** Opens a new browser without cookies. */
-    browser({ timeoutMs = settings.patienceMs } = {}): Browser {
-      const send: Send = async (...sent) => {
+    /** Opens a new browser without cookies. By default, it opens a new connection for each request. */
+    browser({ timeoutMs = settings.patienceMs, send = sendOverNetwork } = {}): Browser {
+      const sendInTime: Send = async (...sent) => {
         refuseAfterEnd()
-        return waitFor(sendOverNetwork(...sent))
+        return waitFor(send(...sent))
       }
-      return createBrowser({ timeoutMs, onHttpExchange: noteOfBrowser, send })
+      return createBrowser({ timeoutMs, onHttpExchange: noteOfBrowser, send: sendInTime })
     },
 
     /** Opens a window of the real browser, without cookies. The window closes when the check ends. */
@@ -366,8 +366,14 @@ export function createContext({
      * Signs in, and fails if the visitor is not signed in afterwards. If plain logins do not work, the check counts as
      * not run.
      */
-    async signedIn(options: { person?: Person } = {}): Promise<{ browser: Browser; page: Page; person: Person }> {
-      const browser = context.browser()
+    async signedIn({
+      browser: given,
+      ...options
+    }: {
+      person?: Person
+      browser?: Browser
+    } = {}): Promise<{ browser: Browser; page: Page; person: Person }> {
+      const browser: Browser = given ?? context.browser()
       const page = await context.signIn(browser, options)
       if (!(await context.isSignedIn(browser, options))) {
         // A sandbox that is slow to answer the browser is also slow to answer the client, so the client may have

@@ -1,6 +1,7 @@
 // Tests that the findings of the suite are true: no correct client fails, and each fix matches the client's mistake.
 import { createHash, randomUUID } from 'node:crypto'
-import { createServer } from 'node:http'
+import { createServer, type IncomingMessage, type Server } from 'node:http'
+import type { Socket } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
 import t from 'tap'
 import { recordAnswerMistakes } from '../../src/conformance/answer-mistakes.ts'
@@ -700,31 +701,56 @@ t.test(
   },
 )
 
-t.test(
-  'if each process of a client reads the metadata itself, no check says that a process has forgotten it',
-  async t => {
-    const ids = [
-      'metadata-not-forgotten',
-      'metadata-not-forgotten-when-broken',
-      'metadata-not-replaced-by-another-issuer',
-    ]
-    const results = await stage.judgeRun(
-      settings => {
-        const processes = Array.from({ length: 6 }, () => buildClient(settings, { ...correct, ...metadataReader }))
-        let requests = 0
-        return createServer((request, response) => {
-          processes[requests++ % processes.length]!.emit('request', request, response)
-        })
-      },
-      checks.filter(({ id }) => ids.includes(id)),
-    )
-    t.equal(results.length, ids.length)
-    for (const { id, verdict, reason } of results) {
-      t.equal(verdict, 'not applicable', `${id}: ${reason}`)
-      t.match(reason, 'the client keeps the document, and does not ask again', id)
-    }
+// How a server chooses the process that answers a request. Processes are counted from 0.
+const processChoices: { title: string; createChoice: () => (request: IncomingMessage) => number }[] = [
+  {
+    title: 'the six processes of the client take turns',
+    createChoice: () => {
+      let requests = 0
+      return () => requests++ % 6
+    },
   },
-)
+  {
+    title: 'after every third connection, a new process of the client starts',
+    createChoice: () => {
+      const ofConnection = new Map<Socket, number>()
+      return ({ socket }) => {
+        const chosen = ofConnection.get(socket) ?? Math.floor(ofConnection.size / 3)
+        ofConnection.set(socket, chosen)
+        return chosen
+      }
+    },
+  },
+]
+
+for (const { title, createChoice } of processChoices)
+  t.test(
+    `if each process of a client reads the metadata itself, no check says that a process has forgotten it: ${title}`,
+    async t => {
+      const ids = [
+        'metadata-not-forgotten',
+        'metadata-not-forgotten-when-broken',
+        'metadata-not-replaced-by-another-issuer',
+      ]
+      const results = await stage.judgeRun(
+        settings => {
+          const processes: Server[] = []
+          const choose = createChoice()
+          return createServer((request, response) => {
+            const chosen = choose(request)
+            processes[chosen] ??= buildClient(settings, { ...correct, ...metadataReader })
+            processes[chosen].emit('request', request, response)
+          })
+        },
+        checks.filter(({ id }) => ids.includes(id)),
+      )
+      t.equal(results.length, ids.length)
+      for (const { id, verdict, reason } of results) {
+        t.equal(verdict, 'not applicable', `${id}: ${reason}`)
+        t.match(reason, 'the client keeps the document, and does not ask again', id)
+      }
+    },
+  )
 
 t.test('a client that keeps the last valid metadata across restarts fails no check', async t => {
   const ids = [

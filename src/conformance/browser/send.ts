@@ -35,26 +35,51 @@ export const largestBody = 8 * 1024 * 1024
 // Opens a new connection for each request. The client could close an old connection just when the next request uses it.
 const agent = new Agent({ pipelining: 0, connect: { lookup: findHost } })
 
-export const sendOverNetwork: Send = async ({ method, url, headers, body }, signal, onHeaders) => {
-  const answer = await request(url, {
-    method: method as Dispatcher.HttpMethod,
-    headers,
-    body: body ?? null,
-    signal,
-    dispatcher: agent,
-    // The signal already limits both times.
-    headersTimeout: 0,
-    bodyTimeout: 0,
-  })
-  onHeaders(answer.headers)
-  const chunks: Buffer[] = []
-  let size = 0
-  for await (const chunk of answer.body as AsyncIterable<Buffer>) {
-    size += chunk.length
-    if (size > largestBody) throw new Error(`the answer is larger than ${largestBody} bytes`)
-    chunks.push(chunk)
+export const sendOverNetwork = sendWith(agent)
+
+/**
+ * Returns a function that sends all its requests over one connection, so that one process of the client answers them.
+ * If the client closes the connection, the next request opens a new connection.
+ */
+export function sendOverOneConnection(): Send {
+  const send = sendWith(new Agent({ connections: 1, keepAliveTimeout: 5000, connect: { lookup: findHost } }))
+  let isFirst = true
+  return async (outgoing, signal, onHeaders) => {
+    const mayBeClosed = !isFirst
+    isFirst = false
+    try {
+      return await send(outgoing, signal, onHeaders)
+    } catch (error) {
+      // The client may have closed the idle connection just when this request was sent. Browsers then use a new
+      // connection.
+      if (mayBeClosed && isConnectionBroken(error)) return sendOverNetwork(outgoing, signal, onHeaders)
+      throw error
+    }
   }
-  return { status: answer.statusCode, body: Buffer.concat(chunks) }
+}
+
+function sendWith(dispatcher: Dispatcher): Send {
+  return async ({ method, url, headers, body }, signal, onHeaders) => {
+    const answer = await request(url, {
+      method: method as Dispatcher.HttpMethod,
+      headers,
+      body: body ?? null,
+      signal,
+      dispatcher,
+      // The signal already limits both times.
+      headersTimeout: 0,
+      bodyTimeout: 0,
+    })
+    onHeaders(answer.headers)
+    const chunks: Buffer[] = []
+    let size = 0
+    for await (const chunk of answer.body as AsyncIterable<Buffer>) {
+      size += chunk.length
+      if (size > largestBody) throw new Error(`the answer is larger than ${largestBody} bytes`)
+      chunks.push(chunk)
+    }
+    return { status: answer.statusCode, body: Buffer.concat(chunks) }
+  }
 }
 
 const connectionErrors = [

@@ -1,5 +1,6 @@
 // Finds the tokens that the client revokes. A check waits for a revocation, because a client may revoke tokens after it
 // has answered the visitor.
+import type { Browser } from '../browser/browser.ts'
 import { NotApplicable } from '../check.ts'
 import type { CheckContext } from '../context.ts'
 import { fieldsOf, tokensIssuedIn } from '../tokens.ts'
@@ -35,9 +36,12 @@ export async function revokesMore(context: CheckContext, known = 0, seconds?: nu
 }
 
 /** Signs a visitor in and out. Returns whether the client then revokes a token. Waits at most `seconds` for this. */
-export async function revokesAtSignOut(context: CheckContext, seconds?: number): Promise<boolean> {
+export async function revokesAtSignOut(
+  context: CheckContext,
+  { seconds, browser = context.browser() }: { seconds?: number; browser?: Browser } = {},
+): Promise<boolean> {
   const known = revokedTokens(context).length
-  const { browser, page } = await context.signedIn()
+  const { page } = await context.signedIn({ browser })
   await signOut(context, browser, page)
   return revokesMore(context, known, seconds)
 }

@@ -1,6 +1,8 @@
 // Checks how the client uses the portal's metadata document (RFC 8414). A client may ignore the document. A client that
 // reads it must also work without it, and must not trust the addresses in it.
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
+import type { Browser } from '../../browser/browser.ts'
+import { sendOverOneConnection } from '../../browser/send.ts'
 import { type CheckDefinition, Failed, NotApplicable, ReportedElsewhere, Undecided } from '../../check.ts'
 import { type CheckContext, readStart, type Start } from '../../context.ts'
 import { describePage, expect, fail, waitedMs } from '../../findings.ts'
@@ -49,6 +51,14 @@ async function letEveryProcessRead(context: CheckContext): Promise<void> {
   await needsMetadata(context)
   await Promise.all(Array.from({ length: 16 }, () => context.startLogin(context.browser())))
   await context.platform.settle()
+}
+
+/**
+ * Returns a browser whose requests all use one connection, so that one process of the client answers them. Another
+ * process may not have read the document yet.
+ */
+function browserOfOneProcess(context: CheckContext): Browser {
+  return context.browser({ send: sendOverOneConnection() })
 }
 
 /**
@@ -118,8 +128,8 @@ async function expectLogin(context: CheckContext, message: string): Promise<void
 }
 
 /** Begins a login. Returns whether it has PKCE. */
-async function usesPkce(context: CheckContext): Promise<boolean> {
-  return (await context.startLogin(context.browser())).url.searchParams.has('code_challenge')
+async function usesPkce(context: CheckContext, browser = context.browser()): Promise<boolean> {
+  return (await context.startLogin(browser)).url.searchParams.has('code_challenge')
 }
 
 /**
@@ -390,7 +400,7 @@ const others: CheckDefinition[] = [
       const isMet = await startUnder(context, 'metadata-members', { members: { issuer: 'https://portal.example' } })
       // A correct client revokes nothing here, so the check always waits for the full time. This time is therefore
       // short.
-      const isRevoked = await revokesAtSignOut(context, 1)
+      const isRevoked = await revokesAtSignOut(context, { seconds: 1 })
       await expectMet(context, isMet)
       await context.dropFaults()
       if (!isRevoked) return
@@ -411,11 +421,12 @@ const others: CheckDefinition[] = [
       isAlone: true,
       async run(context) {
         await letEveryProcessRead(context)
-        if (!(await usesPkce(context))) throw new NotApplicable('the client does not use PKCE')
+        const browser = browserOfOneProcess(context)
+        if (!(await usesPkce(context, browser))) throw new NotApplicable('the client does not use PKCE')
         for (const [fault, options] of faults) {
           const before = context.platform.steps.length
           await context.order(fault, { times: 'always', state: undefined, ...(options && { options }) })
-          const later = [await context.startLogin(context.browser()), await context.startLogin(context.browser())]
+          const later = [await context.startLogin(browser), await context.startLogin(browser)]
           await context.platform.settle()
           await context.dropFaults()
           if (!context.platform.steps.slice(before).some(isMetadata))
@@ -881,16 +892,17 @@ const definitions: CheckDefinition[] = [
     isAlone: true,
     async run(context) {
       await letEveryProcessRead(context)
-      if (!(await usesPkce(context))) throw new NotApplicable('the client does not use PKCE')
+      const browser = browserOfOneProcess(context)
+      if (!(await usesPkce(context, browser))) throw new NotApplicable('the client does not use PKCE')
       const { page, logout } = context.settings
-      const isRevoking = page !== '' && logout !== undefined && (await revokesAtSignOut(context))
+      const isRevoking = page !== '' && logout !== undefined && (await revokesAtSignOut(context, { browser }))
       const before = context.platform.steps.length
       await context.order('metadata-503', { times: 'always', state: undefined })
       const later: Start[] = []
       // A client may wait a short time before it asks for the document again.
       for (let tries = 0; tries < 2; tries++) {
         if (tries > 0) await context.pause(2000)
-        later.push(await context.startLogin(context.browser()), await context.startLogin(context.browser()))
+        later.push(await context.startLogin(browser), await context.startLogin(browser))
         await context.platform.settle()
         if (context.platform.steps.slice(before).some(isMetadata)) break
       }
@@ -904,7 +916,7 @@ const definitions: CheckDefinition[] = [
         )
       if (isRevoking)
         expect(
-          await revokesAtSignOut(context),
+          await revokesAtSignOut(context, { browser }),
           `While the metadata was missing, the client did not revoke a token within ${revocationSeconds} seconds after a sign-out.`,
         )
     },
