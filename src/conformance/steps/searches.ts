@@ -5,8 +5,8 @@ import type { CheckContext } from '../context.ts'
 import { isOfClient } from './application-pages.ts'
 import { makeApplication } from './applications.ts'
 
-/** Some clients show a search only if the list is long. */
-const many = 30
+/** Some clients show a search or several pages only if the list is long. */
+const many = 60
 
 /**
  * Opens the page behind the login, with a list of many applications. Returns the searches on this page. A search is a
@@ -16,7 +16,7 @@ export async function openSearches(
   context: CheckContext,
 ): Promise<{ browser: Browser; page: Page; searches: { form: Form; field: string }[] }> {
   const person = await context.person()
-  for (let count = 0; count < many; count++) await makeApplication(context, person, { name: `Searched ${count}` })
+  for (let count = 0; count < many; count++) await makeApplication(context, person, { name: `Listed ${count}` })
   const { browser } = await context.signedIn()
   const page = await browser.visit(context.url(context.settings.page))
   const searches = page.forms.flatMap(form => {

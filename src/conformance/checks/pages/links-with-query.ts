@@ -5,6 +5,7 @@ import { type CheckContext, startIn } from '../../context.ts'
 import { expect } from '../../findings.ts'
 import { withQuery } from '../../steps/addresses.ts'
 import { followCallback } from '../../steps/callback.ts'
+import { otherPagesOf } from '../../steps/list-pages.ts'
 import { endIfScripted } from '../../steps/page-content.ts'
 import { openSearches } from '../../steps/searches.ts'
 
@@ -43,15 +44,18 @@ export const linksWithQuery: CheckDefinition[] = [
       }
       if (judged > 0) return
       const { browser, page: list, searches } = await openSearches(context)
-      for (const { form, field } of searches) {
-        const found = await browser.submit(list, form, { [field]: 'conformance' })
-        const seen = await browser.newTab().visit(found.url, { from, ...context.beforePortal })
-        if (seen.stoppedAt !== undefined || seen.status !== 200) continue
+      const found: Page[] = []
+      for (const { form, field } of searches) found.push(await browser.submit(list, form, { [field]: 'conformance' }))
+      for (const url of otherPagesOf(list).slice(0, 1)) found.push(await browser.visit(url, { from: list }))
+      for (const { url, status } of found) {
+        const seen = await browser.newTab().visit(url, { from, ...context.beforePortal })
+        if (status !== 200 || seen.stoppedAt !== undefined || seen.status !== 200) continue
         judged++
-        const what = `A search opens ${shortOf(found.url)}. A link to this address from another site opened ${shortOf(seen.url)}.`
-        expect(seen.url === found.url, what, seen)
+        const what = `The list links to ${shortOf(url)}, or a search opens this address. A link to this address from another site opened ${shortOf(seen.url)}.`
+        expect(seen.url === url, what, seen)
       }
-      if (judged === 0) throw new NotApplicable(`${noQuery}, and the page behind the login has no search`)
+      if (judged === 0)
+        throw new NotApplicable(`${noQuery}, and the page behind the login has no search and no second page`)
     },
   },
   {

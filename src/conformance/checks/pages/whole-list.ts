@@ -4,6 +4,7 @@ import type { Page } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable } from '../../check.ts'
 import { describePage, expect, expectWithFix, fail } from '../../findings.ts'
 import { makeApplication, makeGroup } from '../../steps/applications.ts'
+import { otherPagesOf } from '../../steps/list-pages.ts'
 import { mayGoOnByScript, shownText } from '../../steps/page-content.ts'
 
 /**
@@ -19,8 +20,6 @@ const many = 111
 const description = 'A long text. '.repeat(80)
 /** The suite opens at most this many pages of the list. */
 const mostPages = 20
-/** Names of a parameter that selects a page of a list. */
-const pageParameter = /^(page|p|offset|cursor|after)$/i
 
 /** Returns how often the page shows this name, in upper or lower case. */
 const timesShown = (page: Page, name: string) => shownText(page).toLowerCase().split(name.toLowerCase()).length - 1
@@ -109,14 +108,6 @@ export const wholeList: CheckDefinition[] = [
   },
 ]
 
-/** Returns the links to other pages of the same list, with its entries in the same order. */
-function otherPagesOf({ url, links }: Page): string[] {
-  const here = withoutPage(url)
-  return links
-    .map(link => link.url.split('#')[0]!)
-    .filter(one => URL.canParse(one) && one !== url && withoutPage(one) === here)
-}
-
 /** Whether a script, a link or a button of the page may show the rest of the list. */
 function mayHaveOtherPages(page: Page): boolean {
   const here = new URL(page.url)
@@ -134,11 +125,4 @@ function mayHaveOtherPages(page: Page): boolean {
     ),
   )
   return linksOn || asksOn || mayGoOnByScript(page)
-}
-
-function withoutPage(address: string): string {
-  const url = new URL(address)
-  for (const name of [...url.searchParams.keys()]) if (pageParameter.test(name)) url.searchParams.delete(name)
-  url.searchParams.sort()
-  return `${url}`
 }
