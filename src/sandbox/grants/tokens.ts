@@ -8,9 +8,9 @@ import type { Services } from '../services.ts'
 import { deleteAppAccessToken } from '../store/app-access-tokens.ts'
 import { createPortalGrant, endSurplusGrants, findLiveGrant, revokeGrant } from '../store/grants.ts'
 import {
-  describeToken,
   findFamilyId,
   findReplacedToken,
+  findTokenOwner,
   RenewedTooOften,
   replaceRefreshToken,
   type TokenFamily,
@@ -25,6 +25,7 @@ import {
 } from '../tokens/access-token.ts'
 import type { SigningKey } from '../tokens/key-ring.ts'
 import { deriveSuccessor, hashToken } from '../tokens/opaque-token.ts'
+import { msBetween, retryMs } from './retries.ts'
 
 export interface IssuedTokens {
   accessToken: string
@@ -42,10 +43,6 @@ export function issueTokens(
   const token = { issuer: addresses.portalUrl, grantId, generation, userId, clientId, now: clock(), lifetimeSeconds }
   return { accessToken: signUserToken(signingKey, token), expiresInSeconds: lifetimeSeconds, refreshToken }
 }
-
-// Within this time, the portal repeats its answer to a replaced token: a second tab, or a client that lost the answer,
-// may send the token again.
-const retryMs = 10_000
 
 /**
  * Replaces a refresh token with its successor, and issues a new access token (RFC 6749 6, RFC 9700 4.14.2). The caller
@@ -86,10 +83,7 @@ async function repeatOrRevoke(
 ): Promise<TokenFamily | undefined> {
   const replaced = await findReplacedToken(store.read, token)
   if (!replaced) return undefined
-  // Another instance may have replaced the token. The clock of that instance may be ahead, so the difference can be
-  // negative. Because of Math.abs, the portal does not repeat its answer if that clock is days ahead.
-  const distanceMs = Math.abs(token.now.getTime() - replaced.replacedAt.getTime())
-  if (replaced.isLatest && distanceMs < retryMs) return replaced
+  if (replaced.isLatest && msBetween(replaced.replacedAt, token.now) < retryMs) return replaced
   await store.write(db => revokeGrant(db, replaced.grantId, token.now))
   return undefined
 }
@@ -98,7 +92,7 @@ async function whyRefused(
   { store }: Pick<Services, 'store'>,
   token: { tokenHash: string; clientId: string },
 ): Promise<Reason> {
-  const found = await describeToken(store.read, token.tokenHash)
+  const found = await findTokenOwner(store.read, token.tokenHash)
   if (!found) return 'refresh-token-unknown'
   if (found.clientId !== token.clientId) return 'refresh-token-of-another-client'
   return found.isReplaced ? 'refresh-token-used' : 'refresh-token-expired'

@@ -78,7 +78,7 @@ export async function listMadeByClients(
 
 /**
  * Ends every secret that the client has made. If the client has made the application itself, it has also received the
- * application's tokens, so the function also ends these tokens. Call this in a transaction that has claimed the
+ * application's tokens, so the function also ends these tokens. Call this in a transaction that has locked the
  * application. If the application then has no secret, add a secret in the same transaction.
  */
 export async function endMadeByClient(db: Db, { applicationId, clientId, what }: MadeByClient): Promise<void> {

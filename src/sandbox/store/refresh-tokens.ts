@@ -146,7 +146,7 @@ export async function findFamilyId(
  * Finds out which client received the token, and whether the token was replaced. The reason for a refusal depends on
  * both facts.
  */
-export async function describeToken(
+export async function findTokenOwner(
   db: Db,
   tokenHash: string,
 ): Promise<{ clientId: string | null; isReplaced: boolean } | undefined> {

@@ -5,7 +5,7 @@ import { findApplication } from '../../../../src/sandbox/store/applications.ts'
 import { listSecretHashes } from '../../../../src/sandbox/store/client-secrets.ts'
 import { findGrantByCode } from '../../../../src/sandbox/store/grants.ts'
 import { endGroup } from '../../../../src/sandbox/store/groups.ts'
-import { describeToken, findFamilyId } from '../../../../src/sandbox/store/refresh-tokens.ts'
+import { findFamilyId, findTokenOwner } from '../../../../src/sandbox/store/refresh-tokens.ts'
 import { hashToken } from '../../../../src/sandbox/tokens/opaque-token.ts'
 import { exchange, locationOf, openBrowser, signIn, startUrl } from '../../support/browser.ts'
 import { seeded, type TestSandbox } from '../../support/build-test-sandbox.ts'
@@ -102,7 +102,7 @@ export async function platformCalls(sandbox: TestSandbox) {
       return form(
         '/api/exchangeToken',
         fields,
-        async () => (await describeToken(store.read, hashToken(refreshToken)))?.isReplaced === true,
+        async () => (await findTokenOwner(store.read, hashToken(refreshToken)))?.isReplaced === true,
       )
     },
     async revoke() {
