@@ -17,6 +17,7 @@ import {
 import type { Db } from '../store/schema.ts'
 import { hashToken, makeAlphanumericToken } from '../tokens/opaque-token.ts'
 import type { LoginRequest } from './login-request.ts'
+import { msBetween, retryMs } from './retries.ts'
 import { type IssuedTokens, issueTokens } from './tokens.ts'
 
 /**
@@ -63,10 +64,6 @@ export async function issueAllowedCode(
     return (await lockConsent(db, user.userId, id)) ? issueCode(db, services, login, user.userId) : undefined
   })
 }
-
-// If an exchange is repeated within this time, it counts as a retry. A browser may deliver one callback twice, and two
-// replicas of the client may then exchange the same code.
-const retryMs = 10_000
 
 /** The values that an authenticated client sends to redeem a code. */
 export interface Exchange {
@@ -163,9 +160,7 @@ async function whyNotRedeemed(
   if (grant.redeemedAt) {
     // If the login had no challenge, a retry can contain any verifier.
     const isSame = isSameUri && isSameState && (isSameChallenge || grant.codeChallenge === '')
-    // Another instance may have redeemed the code. The clock of that instance may be ahead, so the difference can be
-    // negative. Because of Math.abs, the exchange does not count as a retry if that clock is days ahead.
-    const isRetry = isSame && Math.abs(clock().getTime() - grant.redeemedAt.getTime()) <= retryMs
+    const isRetry = isSame && msBetween(grant.redeemedAt, clock()) <= retryMs
     // If this is not a retry by the same client, two callers have the code. The portal cannot know which caller is the
     // client, so the tokens end (RFC 6749 4.1.2).
     if (!isRetry) await store.write(db => revokeGrant(db, grant.grantId, clock()))
