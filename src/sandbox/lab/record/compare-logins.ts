@@ -1,7 +1,7 @@
 // Compares a login with the other logins of the same client. For example, it finds other logins with the same state.
 //
-// A summary of each login contains the values that are compared. So a comparison with all other logins (usualBounds
-// allows 1,000) takes a fraction of a millisecond.
+// A summary of each login contains the values that are compared, and an index finds the summaries with a certain value.
+// A page that shows many logins therefore does not read all logins for each of them.
 import {
   challengeOf,
   firstSignIn,
@@ -81,52 +81,102 @@ const metadataKeptMs = 60 * 60_000
 export function createLoginComparison() {
   /** The summaries, keyed by the id of the login. */
   const summaries = new Map<string, Summary>()
+  /** The summaries with a certain value. See keysOf. */
+  const index = new Map<string, Set<Summary>>()
+  /** The completed logins of a portal session, in chronological order. They are sorted when they are needed. */
+  const sortedSessions = new Map<string, Summary[]>()
+  const withMetadataFaults = new Set<Summary>()
 
-  /** Returns the summaries of all logins of this client, including this login. */
-  function summariesOfClient({ clientId }: Login): Summary[] {
-    return clientId === undefined ? [] : [...summaries.values()].filter(one => one.login.clientId === clientId)
+  function completedInTime(key: string): Summary[] {
+    const known = sortedSessions.get(key)
+    if (known) return known
+    const completed = [...(index.get(key) ?? [])].filter(({ completedAt }) => completedAt !== undefined)
+    const sorted = completed.sort((one, other) => timeOf(one) - timeOf(other))
+    sortedSessions.set(key, sorted)
+    return sorted
+  }
+
+  function forget({ id }: Pick<Login, 'id'>): void {
+    const summary = summaries.get(id)
+    if (!summary) return
+    summaries.delete(id)
+    withMetadataFaults.delete(summary)
+    for (const key of keysOf(summary)) {
+      sortedSessions.delete(key)
+      const found = index.get(key)
+      found?.delete(summary)
+      if (found?.size === 0) index.delete(key)
+    }
   }
 
   return {
+    forget,
+
     /** Call this after the client of a login has changed, or after the login got a step that is compared. */
     update(login: Login): void {
-      summaries.set(login.id, summarise(login))
-    },
-
-    forget({ id }: Login): void {
-      summaries.delete(id)
+      forget(login)
+      const summary = summarise(login)
+      summaries.set(login.id, summary)
+      if (summary.metadataFaults.length > 0) withMetadataFaults.add(summary)
+      for (const key of keysOf(summary)) {
+        sortedSessions.delete(key)
+        const found = index.get(key)
+        if (found) found.add(summary)
+        else index.set(key, new Set([summary]))
+      }
     },
 
     othersOf(login: Login): OtherLogins {
-      const own = summarise(login)
-      const ofClient = summariesOfClient(login)
-      const others = ofClient.filter(one => one.login.id !== login.id)
-      const isInSameSession = (other: Summary) =>
-        own.portalSession !== undefined && other.portalSession === own.portalSession
+      const own = summaries.get(login.id) ?? summarise(login)
+      const { portalSession } = own
+      const withValue = (kind: Kind, value: string) => index.get(keyOf(own, kind, value)) ?? new Set()
+      /** Whether one of the other logins with this value matches. */
+      function someOther(kind: Kind, value: string, matches: (other: Summary) => boolean): boolean {
+        for (const one of withValue(kind, value)) if (one !== own && matches(one)) return true
+        return false
+      }
       /** Whether the other login may have the same values only because the browser sent a request again. */
-      const isSentAgain = (other: Summary) => isInSameSession(other) && !(own.isExchanged && other.isExchanged)
+      function isSentAgain(other: Summary): boolean {
+        const isInSameSession = portalSession !== undefined && other.portalSession === portalSession
+        return isInSameSession && !(own.isExchanged && other.isExchanged)
+      }
       return {
-        haveState: hash => others.some(other => other.states.some(state => state.hash === hash) && !isSentAgain(other)),
-        haveChallenge: hash => others.some(other => other.challenges.includes(hash) && !isSentAgain(other)),
+        haveState: hash => someOther('state', hash, other => !isSentAgain(other)),
+        haveChallenge: hash => someOther('challenge', hash, other => !isSentAgain(other)),
         haveStateLike: ({ hash, beginning }) =>
-          beginning !== '' &&
-          others.some(
-            ({ states }) =>
-              states.some(state => state.beginning === beginning) && !states.some(state => state.hash === hash),
-          ),
+          someOther('beginning', beginning, ({ states }) => !states.some(state => state.hash === hash)),
         signedInAfter: (userId, time) =>
-          others.some(other => isInSameSession(other) && other.signIn?.userId === userId && other.signIn.at > time),
+          portalSession !== undefined &&
+          someOther('session', portalSession, ({ signIn }) => signIn?.userId === userId && signIn.at > time),
         hadMetadataFault: time =>
-          [...summaries.values()].some(({ metadataFaults }) =>
-            metadataFaults.some(at => {
-              const ageMs = time.getTime() - at.getTime()
-              return ageMs >= 0 && ageMs < metadataKeptMs
-            }),
+          [...withMetadataFaults].some(({ metadataFaults }) =>
+            metadataFaults.some(at => at <= time && time.getTime() - at.getTime() < metadataKeptMs),
           ),
-        timesInLoop: () => timesInLoop(login.id, ofClient.filter(isInSameSession)),
+        timesInLoop() {
+          if (portalSession === undefined) return 0
+          return timesInLoop(login.id, completedInTime(keyOf(own, 'session', portalSession)))
+        },
       }
     },
   }
+}
+
+/** The kinds of values that the index contains. */
+type Kind = 'state' | 'beginning' | 'challenge' | 'session'
+
+/** Logins without a client are not compared, so they have no keys. */
+function keysOf(summary: Summary): string[] {
+  if (summary.login.clientId === undefined) return []
+  return [
+    ...summary.states.map(({ hash }) => keyOf(summary, 'state', hash)),
+    ...summary.states.flatMap(({ beginning }) => (beginning ? keyOf(summary, 'beginning', beginning) : [])),
+    ...summary.challenges.map(hash => keyOf(summary, 'challenge', hash)),
+    ...(summary.portalSession === undefined ? [] : [keyOf(summary, 'session', summary.portalSession)]),
+  ]
+}
+
+function keyOf({ login }: Summary, kind: Kind, value: string): string {
+  return `${kind} ${login.clientId} ${value}`
 }
 
 function summarise(login: Login): Summary {
@@ -146,9 +196,9 @@ function summarise(login: Login): Summary {
   }
 }
 
-/** `inSession`: the summaries of the logins of a client in one portal session. One of them is the login with this id. */
-function timesInLoop(id: string, inSession: Summary[]): number {
-  const unused = unusedAround(id, inSession)
+/** `inTime`: the completed logins of a client in one portal session, in chronological order. */
+function timesInLoop(id: string, inTime: Summary[]): number {
+  const unused = unusedAround(id, inTime)
   const isInLoop = unused.some((one, first) => {
     const three = unused.slice(first, first + fewestInLoop)
     const isOneOf = three.length === fewestInLoop && three.some(each => each.login.id === id)
@@ -158,18 +208,15 @@ function timesInLoop(id: string, inSession: Summary[]): number {
 }
 
 /**
- * Returns the login and its neighbours in the same portal session, in chronological order. Only logins in which the
- * portal issued tokens count. On each side, the list stops before the nearest login after which the client made a call.
- * If the client made a call after this login, the list is empty.
+ * Returns the login and its neighbours in the same portal session. On each side, the list stops before the nearest
+ * login after which the client made a call. If the client made a call after this login, the list is empty.
  */
-function unusedAround(id: string, inSession: Summary[]): Summary[] {
-  const completed = inSession.filter(({ completedAt }) => completedAt !== undefined)
-  const inTime = completed.sort((one, other) => timeOf(one) - timeOf(other))
-  const index = inTime.findIndex(({ login }) => login.id === id)
-  const own = inTime[index]
+function unusedAround(id: string, inTime: Summary[]): Summary[] {
+  const position = inTime.findIndex(({ login }) => login.id === id)
+  const own = inTime[position]
   if (!own || isUsed(own.login)) return []
-  const before = inTime.slice(Math.max(0, index - mostNeighbours), index)
-  const after = inTime.slice(index + 1, index + 1 + mostNeighbours)
+  const before = inTime.slice(Math.max(0, position - mostNeighbours), position)
+  const after = inTime.slice(position + 1, position + 1 + mostNeighbours)
   const lastUsed = before.findLastIndex(({ login }) => isUsed(login))
   const nextUsed = after.findIndex(({ login }) => isUsed(login))
   return [...before.slice(lastUsed + 1), own, ...after.slice(0, nextUsed === -1 ? undefined : nextUsed)]
