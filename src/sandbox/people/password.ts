@@ -12,7 +12,7 @@ import { normaliseEmail } from '../values/email-address.ts'
  * The content of a cookie with which the portal recognises a browser that has signed in before. If strangers enter
  * wrong passwords elsewhere, the person with this browser can still sign in.
  */
-export interface Mark {
+export interface KnownBrowser {
   id: string
   /** A hash for each account that has signed in with this browser, most recent first. */
   accounts: string[]
@@ -23,33 +23,33 @@ export interface PasswordAttempt {
   password: string
   /** The network address for which failures are counted. */
   source: string
-  mark?: Mark | undefined
+  knownBrowser?: KnownBrowser | undefined
 }
 
-// A mark contains at most this many accounts. If more people use the same browser, the mark forgets the oldest
+// The cookie contains at most this many accounts. If more people use the same browser, the portal forgets the oldest
 // accounts. If strangers then enter wrong passwords for these accounts, the owners may have to wait for a quarter of an
 // hour.
 const mostAccounts = 5
 
 /**
  * Checks a password. Failures are counted for the account and for the source. While one of these counts is at its
- * limit, even the right password is refused. A browser with a mark for the account has its own count, so that strangers
- * cannot lock out the person who uses this browser. When the browser's own count is at its limit, further failures
- * count like the failures of any other browser. Throws Refusal (password-wrong, too-many-failures) and Busy.
+ * limit, even the right password is refused. A browser that is known for the account has its own count, so that
+ * strangers cannot lock out the person who uses this browser. When the browser's own count is at its limit, further
+ * failures count like the failures of any other browser. Throws Refusal (password-wrong, too-many-failures) and Busy.
  */
 export async function checkPassword(
   { store, passwords, clock }: Pick<Services, 'store' | 'passwords' | 'clock'>,
-  { email, password, source, mark }: PasswordAttempt,
+  { email, password, source, knownBrowser }: PasswordAttempt,
 ): Promise<Credentials> {
   // PostgreSQL cannot store the character NUL, so no account has an address with this character.
   const credentials = email.includes('\0') ? undefined : await findCredentials(store.read, email)
-  const markBucket = findMarkBucket(mark, credentials)
+  const ownBucket = findOwnBucket(knownBrowser, credentials)
   const everybody: Bucket[] = [
     { key: accountBucket(email), limit: 10, windowMs: failureWindowMs },
     { key: `address ${source}`, limit: 100, windowMs: failureWindowMs },
   ]
   const findBuckets = async () =>
-    markBucket && (await findBackOff(store.read, [markBucket], clock())) === 0 ? [markBucket] : everybody
+    ownBucket && (await findBackOff(store.read, [ownBucket], clock())) === 0 ? [ownBucket] : everybody
   const refuseIfFull = async (buckets: Bucket[]) => {
     const retryAfterSeconds = await findBackOff(store.read, buckets, clock())
     if (retryAfterSeconds > 0) throw new Refusal('too-many-failures', { retryAfterSeconds })
@@ -72,29 +72,30 @@ export function accountBucket(email: string): string {
 }
 
 /**
- * Makes the mark for a browser that has just signed in. If the browser already had a mark, the new mark gets the id of
- * the old mark, so that the browser keeps its count of failures.
+ * Adds the account that has just signed in to the accounts of a browser. If the browser was known before, it keeps its
+ * id, and so its count of failures.
  */
-export function markFor(known: Mark | undefined, credentials: Credentials): Mark {
+export function knowBrowser(known: KnownBrowser | undefined, credentials: Credentials): KnownBrowser {
   const account = hashAccount(credentials)
   const others = known?.accounts.filter(other => other !== account) ?? []
   return { id: known?.id ?? randomUUID(), accounts: [account, ...others].slice(0, mostAccounts) }
 }
 
 /**
- * Returns this browser's own count of failures for the account, or undefined if the browser has no mark for the
+ * Returns this browser's own count of failures for the account, or undefined if the browser is not known for the
  * account.
  */
-function findMarkBucket(mark: Mark | undefined, credentials: Credentials | undefined): Bucket | undefined {
-  if (!mark || !credentials) return undefined
+function findOwnBucket(known: KnownBrowser | undefined, credentials: Credentials | undefined): Bucket | undefined {
+  if (!known || !credentials) return undefined
   const account = hashAccount(credentials)
-  if (!mark.accounts.includes(account)) return undefined
-  return { key: `mark ${mark.id} ${account}`, limit: 10, windowMs: failureWindowMs }
+  if (!known.accounts.includes(account)) return undefined
+  // Databases contain keys with this prefix, so it stays.
+  return { key: `mark ${known.id} ${account}`, limit: 10, windowMs: failureWindowMs }
 }
 
 /**
- * Hashes the account together with its password hash, so a new password makes every mark for the account invalid. The
- * password hash contains a salt, so nobody can guess the result.
+ * Hashes the account together with its password hash, so after a change of the password no browser is known for the
+ * account. The password hash contains a salt, so nobody can guess the result.
  */
 export function hashAccount({ userId, passwordHash }: Credentials): string {
   return hashToken(`${userId} ${passwordHash}`)

@@ -10,7 +10,7 @@ import type { Services } from '../services.ts'
 import { type Credentials, findUser } from '../store/users.ts'
 import { normaliseEmail } from '../values/email-address.ts'
 import { showPage } from '../web/page-headers.ts'
-import { markBrowser, signBrowserOut } from './session.ts'
+import { rememberBrowser, signBrowserOut } from './session.ts'
 import { makePurposeToken, readPurpose, type SignInPurpose } from './sign-in.ts'
 
 /** The routes give the same answer after the same time, whether the e-mail address has an account or not. */
@@ -99,7 +99,7 @@ export function resetPasswordRoutes(services: Pick<Services, 'store' | 'keyRing'
     await signBrowserOut(services, reply)
     // A person who opened the link in the mail is the owner of the account. Failed sign-ins of strangers must not lock
     // the owner out.
-    markBrowser(services, changed, reply)
+    rememberBrowser(services, changed, reply)
     request.log.info({ code: 'password-reset', user: changed.userId }, 'a password was reset')
     return reply.viewAsync('password-reset', { title: 'Your password has been changed', email })
   }

@@ -1,7 +1,7 @@
-// The two cookies of a browser: one for its session at the portal, and one that marks a browser that has signed in
+// The two cookies of a browser: one for its session at the portal, and one that shows that the browser has signed in
 // before.
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { type Mark, markFor } from '../people/password.ts'
+import { type KnownBrowser, knowBrowser } from '../people/password.ts'
 import { endSession, findSession, type SignedInUser, sessionLifetimeMs, startSession } from '../people/sessions.ts'
 import type { Services } from '../services.ts'
 import { storeFailureOf } from '../store/store-failure.ts'
@@ -9,9 +9,9 @@ import type { Credentials } from '../store/users.ts'
 import { makeFormToken, readFormToken } from '../tokens/form-token.ts'
 
 export const sessionCookieName = '__Host-portal-session'
-const markCookieName = '__Host-portal-known'
-const markPurpose = 'known browser'
-const markLifetimeMs = 180 * 86_400_000
+const knownBrowserCookieName = '__Host-portal-known'
+const knownBrowserPurpose = 'known browser'
+const knownBrowserLifetimeMs = 180 * 86_400_000
 
 // The cookies are Lax, because visitors arrive from another site. A browser does not send a Strict cookie with a
 // request that begins at another site.
@@ -31,8 +31,8 @@ export async function findVisitor(
 }
 
 /**
- * Starts a session and marks the browser. The session always gets a new id, even if the browser has sent an id. Throws
- * Refusal.
+ * Starts a session and remembers the browser. The session always gets a new id, even if the browser has sent an id.
+ * Throws Refusal.
  */
 export async function signBrowserIn(
   services: Pick<Services, 'store' | 'keyRing' | 'clock'>,
@@ -41,7 +41,7 @@ export async function signBrowserIn(
 ): Promise<void> {
   const id = await startSession(services, credentials, readSessionId(reply.request))
   reply.setCookie(sessionCookieName, id, { ...cookieOptions, maxAge: sessionLifetimeMs / 1000 })
-  markBrowser(services, credentials, reply)
+  rememberBrowser(services, credentials, reply)
 }
 
 /** Ends the session in the store, and deletes its cookie in the browser. */
@@ -57,27 +57,32 @@ function readSessionId(request: FastifyRequest): string | undefined {
 }
 
 /**
- * Reads the mark of the browser. Returns undefined if the browser sends no mark, or a mark that the portal did not
- * make.
+ * Reads the cookie of a known browser. Returns undefined if the browser sends no such cookie, or a cookie that the
+ * portal did not make.
  */
-export function readMark(
+export function readKnownBrowser(
   { keyRing, clock }: Pick<Services, 'keyRing' | 'clock'>,
   request: FastifyRequest,
-): Mark | undefined {
-  return readFormToken<Mark>(keyRing.sealingKey, markPurpose, request.cookies[markCookieName], clock())
+): KnownBrowser | undefined {
+  return readFormToken<KnownBrowser>(
+    keyRing.sealingKey,
+    knownBrowserPurpose,
+    request.cookies[knownBrowserCookieName],
+    clock(),
+  )
 }
 
 /**
- * Sets the cookie that marks the browser as known for this account. Call this when the person has just entered the
- * right password, or has opened a link from a mail.
+ * Sets the cookie with which the portal knows the browser for this account. Call this when the person has just entered
+ * the right password, or has opened a link from a mail.
  */
-export function markBrowser(
+export function rememberBrowser(
   services: Pick<Services, 'keyRing' | 'clock'>,
   credentials: Credentials,
   reply: FastifyReply,
 ): void {
-  const mark = markFor(readMark(services, reply.request), credentials)
-  const expiresAt = new Date(services.clock().getTime() + markLifetimeMs)
-  const value = makeFormToken(services.keyRing.sealingKey, markPurpose, mark, expiresAt)
-  reply.setCookie(markCookieName, value, { ...cookieOptions, maxAge: markLifetimeMs / 1000 })
+  const known = knowBrowser(readKnownBrowser(services, reply.request), credentials)
+  const expiresAt = new Date(services.clock().getTime() + knownBrowserLifetimeMs)
+  const value = makeFormToken(services.keyRing.sealingKey, knownBrowserPurpose, known, expiresAt)
+  reply.setCookie(knownBrowserCookieName, value, { ...cookieOptions, maxAge: knownBrowserLifetimeMs / 1000 })
 }

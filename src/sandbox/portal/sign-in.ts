@@ -11,7 +11,7 @@ import { makeFormToken, readFormToken } from '../tokens/form-token.ts'
 import { showPage } from '../web/page-headers.ts'
 import { forDevelopers } from './error-pages.ts'
 import { takeNotice } from './notice.ts'
-import { findVisitor, readMark, signBrowserIn, signBrowserOut } from './session.ts'
+import { findVisitor, readKnownBrowser, signBrowserIn, signBrowserOut } from './session.ts'
 
 /**
  * Says where a visitor goes after signing in. The forms of the page contain this purpose, signed by the portal, so the
@@ -139,7 +139,7 @@ async function checkAndSignIn(
   { email, password }: { email: string; password: string },
   reply: FastifyReply,
 ) {
-  const sender = { source: sourceOf(reply.request), mark: readMark(services, reply.request) }
+  const sender = { source: sourceOf(reply.request), knownBrowser: readKnownBrowser(services, reply.request) }
   const credentials = await checkPassword(services, { email, password, ...sender })
   await signBrowserIn(services, credentials, reply)
   return credentials

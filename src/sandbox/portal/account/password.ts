@@ -5,7 +5,7 @@ import { catchRefusal, Refusal } from '../../observe/refusal.ts'
 import { changePassword, checkPassword } from '../../people/password.ts'
 import { findPasswordProblem, shortestPassword } from '../../people/rules.ts'
 import type { Services } from '../../services.ts'
-import { readMark, signBrowserIn } from '../session.ts'
+import { readKnownBrowser, signBrowserIn } from '../session.ts'
 import { setTooMany } from '../sign-in.ts'
 import { makeAccountForm, readAccountForm, showAccountPage, visitorOf } from './account.ts'
 
@@ -27,7 +27,7 @@ export function passwordRoutes(services: Pick<Services, 'store' | 'keyRing' | 'p
     // Count wrong passwords in the same way as at sign-in. Otherwise a stranger could guess passwords in a browser in
     // which the user is still signed in.
     const checked = await catchRefusal(
-      checkPassword(services, { email, password, source, mark: readMark(services, request) }),
+      checkPassword(services, { email, password, source, knownBrowser: readKnownBrowser(services, request) }),
     )
     const newPasswordProblem = findPasswordProblem(newPassword, email)
     if (checked instanceof Refusal) {
