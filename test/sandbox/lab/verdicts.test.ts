@@ -1,7 +1,7 @@
 // Tests of verdicts. A verdict is the sentence at the top of a login's page, with a status.
 import { randomUUID } from 'node:crypto'
 import t from 'tap'
-import { markDifference, nearestOf } from '../../../src/sandbox/lab/explain/marked-value.ts'
+import { nearestOf, splitAtDifference } from '../../../src/sandbox/lab/explain/value-difference.ts'
 import { verdictOf } from '../../../src/sandbox/lab/explain/verdict.ts'
 import { createLoginComparison } from '../../../src/sandbox/lab/record/compare-logins.ts'
 import type { RecordedLogin } from '../../../src/sandbox/lab/record/recorded.ts'
@@ -575,7 +575,7 @@ t.test('for a wrong redirect URI, the verdict names the difference from the most
   t.equal(nearestOf(registered, 'http://localhost:3000/exchangeToken/'), 'http://localhost:3000/exchangeToken')
   t.equal(nearestOf(registered, 'https://localhost:3001/exchangeToken'), 'https://localhost:3000/exchangeToken')
   t.equal(nearestOf(registered, 'https://other.test'), 'https://other.test/')
-  const parts = markDifference('/cb/', '/cb').map(({ words, isDifferent }) => [words.join(''), isDifferent])
+  const parts = splitAtDifference('/cb/', '/cb').map(({ words, isDifferent }) => [words.join(''), isDifferent])
   t.same(parts, [
     ['/cb', false],
     ['/', true],

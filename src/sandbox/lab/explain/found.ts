@@ -10,7 +10,7 @@ import {
   type Values,
 } from '../record/recorded.ts'
 import { guidanceOf } from './guidance.ts'
-import { nearestOf } from './marked-value.ts'
+import { nearestOf } from './value-difference.ts'
 
 /** Says why a step was refused, and how to fix it. Call this only for a refused step. */
 export function explainRefusal(

@@ -17,9 +17,9 @@ import type { Hide } from '../record/hide.ts'
 import type { RecordedLogin } from '../record/recorded.ts'
 import { formatAge } from './age.ts'
 import { cursorText } from './change-stream.ts'
-import { markOf } from './mark.ts'
 import { offeredClients } from './offered-clients.ts'
 import { createSearches } from './searches.ts'
+import { statusColor } from './status-color.ts'
 
 /** The maximum number of logins on a page. The same limit applies to the requests without a client. */
 const mostListed = 50
@@ -107,7 +107,7 @@ export function listRoutes({ hide, namesOf, ...reader }: ListSources) {
     return {
       id: login.id,
       clientId: login.clientId,
-      mark: markOf(outcome, isLoop),
+      color: statusColor(outcome, isLoop),
       status,
       verdict,
       steps,

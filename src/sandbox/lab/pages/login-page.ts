@@ -2,11 +2,11 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { describeNotices, describeSummary, type LoginReader } from '../explain/describe-login.ts'
 import type { NamesOf } from '../explain/find-logins.ts'
-import { markDifference, nearestOf } from '../explain/marked-value.ts'
 import { countNotices } from '../explain/notices/group.ts'
+import { nearestOf, splitAtDifference } from '../explain/value-difference.ts'
 import { cursorText } from './change-stream.ts'
 import { diagramOf } from './diagram.ts'
-import { markOf } from './mark.ts'
+import { statusColor } from './status-color.ts'
 
 interface PageSources extends LoginReader {
   namesOf: NamesOf
@@ -37,7 +37,7 @@ export function loginPage({ namesOf, ...reader }: PageSources) {
         live: { after: cursorText(logins.cursor()), loginId: login.id },
         title: clientId ? `Login of ${name ?? clientId}` : 'A request without a client ID',
         name,
-        markDifference,
+        splitAtDifference,
         nearestOf,
         numberOf: (id: string) => login.steps.findIndex(step => step.id === id) + 1,
         diagram: diagramOf(login, addresses),
@@ -46,7 +46,7 @@ export function loginPage({ namesOf, ...reader }: PageSources) {
           clientId,
           startedAt: login.steps[0]?.at,
           status,
-          mark: markOf(outcome, isLoop),
+          color: statusColor(outcome, isLoop),
           verdict,
           noticed,
           noticedWords: countNotices(noticed),

@@ -1,6 +1,6 @@
-// Prepares a value for a page: marks where the value differs from another value, and where a line can break.
+// Prepares a value for a page: finds where the value differs from another value, and where a line can break.
 
-export interface MarkedPart {
+export interface ValuePart {
   /** The pieces of the text. A line can break between two pieces. */
   words: string[]
   isDifferent: boolean
@@ -10,7 +10,7 @@ export interface MarkedPart {
  * Splits `text` into three parts: the beginning that it has in common with `other`, the different middle, and the
  * common end.
  */
-export function markDifference(text: string, other: string | undefined): MarkedPart[] {
+export function splitAtDifference(text: string, other: string | undefined): ValuePart[] {
   if (other === undefined || text === other) return [{ words: wordsOf(text), isDifferent: false }]
   const [letters, others] = [[...text], [...other]]
   const most = Math.min(letters.length, others.length)
@@ -31,11 +31,11 @@ export function markDifference(text: string, other: string | undefined): MarkedP
 /** Returns the expected address that differs least from the received address. */
 export function nearestOf(expected: string[], received: string): string {
   const differentIn = (one: string) =>
-    Math.max(...[markDifference(one, received), markDifference(received, one)].map(differentLetters))
+    Math.max(...[splitAtDifference(one, received), splitAtDifference(received, one)].map(differentLetters))
   return expected.toSorted((one, other) => differentIn(one) - differentIn(other))[0]!
 }
 
-function differentLetters(parts: MarkedPart[]): number {
+function differentLetters(parts: ValuePart[]): number {
   return parts
     .filter(part => part.isDifferent)
     .flatMap(({ words }) => words)
