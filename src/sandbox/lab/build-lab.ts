@@ -18,8 +18,8 @@ import { harSchemas } from './explain/har.ts'
 import { createVerdictLog } from './explain/log-verdicts.ts'
 import { loginCalls } from './explain/login-calls.ts'
 import { stepStream } from './explain/step-stream.ts'
-import { actAtEdge, type PlatformAccess } from './faults/edge.ts'
 import { faultCalls, faultSchemas } from './faults/fault-calls.ts'
+import { addFaultHooks, type PlatformAccess } from './faults/fault-hooks.ts'
 import { createOrderedFaults, type OrderedFaults } from './faults/orders.ts'
 import { longestOrder } from './faults/read-order.ts'
 import { createTraps } from './faults/traps.ts'
@@ -184,7 +184,7 @@ export async function buildLab(options: LabOptions): Promise<Lab> {
     server,
     record: step => void logins.record(recordStep(step, hide)),
     addFaults: platform => (server, listener) => {
-      actAtEdge(server, listener, { orderedFaults, traps, platform, logins, hide })
+      addFaultHooks(server, listener, { orderedFaults, traps, platform, logins, hide })
       traps.addTo(server, platform.noteTrap)
     },
     faults: orderedFaults,

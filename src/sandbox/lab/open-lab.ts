@@ -7,7 +7,7 @@ import { isId } from '../values/is-id.ts'
 import type { Secret } from '../values/secret.ts'
 import { buildLab, type Lab } from './build-lab.ts'
 import type { NamesOf } from './explain/find-logins.ts'
-import type { PlatformAccess } from './faults/edge.ts'
+import type { PlatformAccess } from './faults/fault-hooks.ts'
 import {
   createOpaqueTokens,
   createStepFaults,

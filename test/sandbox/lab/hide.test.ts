@@ -1,7 +1,7 @@
 // Tests that the laboratory keeps no secret, but still shows which values are equal.
 import { randomBytes, randomUUID } from 'node:crypto'
 import t from 'tap'
-import { explainRefusal } from '../../../src/sandbox/lab/explain/found.ts'
+import { explainRefusal } from '../../../src/sandbox/lab/explain/explain-refusal.ts'
 import { mostStepBytes, mostStepValues } from '../../../src/sandbox/lab/record/allowance.ts'
 import { createHide } from '../../../src/sandbox/lab/record/hide.ts'
 import { createLogins } from '../../../src/sandbox/lab/record/logins.ts'

@@ -1,10 +1,9 @@
 // The sentence at the top of a login: what happened, at which step, and what to do.
-
 import { isLoopback } from '../../values/redirect-uri.ts'
 import type { Place } from '../faults/places.ts'
 import type { OtherLogins } from '../record/compare-logins.ts'
 import { firstOf, gaveTokens, type RecordedLogin, type RecordedStep } from '../record/recorded.ts'
-import { explainRefusal } from './found.ts'
+import { explainRefusal } from './explain-refusal.ts'
 import { hasCode, isAskedAgain, type LoginStatus, statusOf, wordsFor } from './login-status.ts'
 import { causesOfLoop, type LoopCause } from './loop-causes.ts'
 

@@ -11,7 +11,7 @@ import {
   searchLogins,
 } from '../explain/find-logins.ts'
 import { outcomes } from '../explain/login-status.ts'
-import { countNotices, groupNotices } from '../explain/notices/group.ts'
+import { countNotices, groupNotices } from '../explain/notices/group-notices.ts'
 import { findNotices, type Noticed } from '../explain/notices/notices.ts'
 import type { Hide } from '../record/hide.ts'
 import type { RecordedLogin } from '../record/recorded.ts'

@@ -2,7 +2,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { describeNotices, describeSummary, type LoginReader } from '../explain/describe-login.ts'
 import type { NamesOf } from '../explain/find-logins.ts'
-import { countNotices } from '../explain/notices/group.ts'
+import { countNotices } from '../explain/notices/group-notices.ts'
 import { nearestOf, splitAtDifference } from '../explain/value-difference.ts'
 import { cursorText } from './change-stream.ts'
 import { diagramOf } from './diagram.ts'

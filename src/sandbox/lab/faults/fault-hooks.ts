@@ -43,7 +43,7 @@ export interface PlatformAccess {
   noteTrap(request: FastifyRequest, fault: StepFault): void
 }
 
-interface EdgeOptions {
+interface HookOptions {
   orderedFaults: OrderedFaults
   traps: Traps
   platform: PlatformAccess
@@ -61,10 +61,10 @@ function madeUp(answer: string): FaultContext['answer'] {
   return json(200, { answer }) as FaultContext['answer']
 }
 
-export function actAtEdge(
+export function addFaultHooks(
   server: FastifyInstance,
   listener: Listener,
-  { orderedFaults, traps, platform, ...recorded }: EdgeOptions,
+  { orderedFaults, traps, platform, ...recorded }: HookOptions,
 ): void {
   const isOfState = stateReader({ ...recorded, platform })
   const connections = trackConnections()
@@ -169,7 +169,7 @@ export function actAtEdge(
  * Returns a function that says whether a request belongs to the login whose state has this hash. A request of the login
  * contains the state, or a token of the login.
  */
-function stateReader({ platform, logins, hide }: Pick<EdgeOptions, 'platform' | 'logins' | 'hide'>) {
+function stateReader({ platform, logins, hide }: Pick<HookOptions, 'platform' | 'logins' | 'hide'>) {
   return (request: FastifyRequest, state: string, addressBack?: string): boolean => {
     const back = addressBack === undefined ? {} : Object.fromEntries(new URL(addressBack).searchParams)
     const {
