@@ -2,12 +2,12 @@
 import { existsSync } from 'node:fs'
 import { setImmediate as afterEvents, setTimeout as wait } from 'node:timers/promises'
 import { findDamage } from './find-damage.ts'
-import { makeGroupCommit } from './group-commit.ts'
 import type { Migration } from './migrate.ts'
 import { migrate, UnusableDatabase } from './migrate.ts'
 import { listSqliteTables, openSqlite, openSqliteForMigration, type SqliteFile } from './sqlite.ts'
 import type { Database, StoreOptions } from './store.ts'
 import { StoreBusy, storeFailureOf } from './store-failure.ts'
+import { batchWrites } from './write-batch.ts'
 
 // How long a request waits for the database. After this time, the answer is 503 (F-30).
 const patienceMs = 2000
@@ -38,7 +38,7 @@ export async function openSqliteDatabase(
   }
   return {
     read: reader,
-    write: makeGroupCommit(writer, takeTurn),
+    write: batchWrites(writer, takeTurn),
     transaction: work => takeTurn(() => writer.transaction().execute(work)),
     async close() {
       await Promise.all([reader.destroy(), writer.destroy()])
