@@ -31,10 +31,10 @@ export const usualBounds: Bounds = { logins: 1_000, steps: 50, bytes: 16 * 1024 
 
 type Kept = RecordedLogin & {
   /**
-   * The login counts towards the allowance of this client. All clients that the portal does not know share one
-   * allowance.
+   * The client in whose number of logins this login counts. All clients that the portal does not know are counted as
+   * one client.
    */
-  share: string
+  countedFor: string
   /**
    * Later steps find the login by these keys: hashes of values that the client sent in the login request or received
    * from the portal.
@@ -57,14 +57,14 @@ type Kept = RecordedLogin & {
  */
 const mostKeys = 50
 
-/** Anyone can make up client ids, so all clients that the portal does not know share one allowance. */
+/** Anyone can make up client ids, so all clients that the portal does not know are counted as one client. */
 const unknownClients = ''
 
 export function createLogins({ logins: mostLogins, steps: mostSteps, bytes: mostBytes }: Bounds = usualBounds) {
   /** The kept logins, keyed by id, oldest first. */
   const all = new Map<string, Kept>()
-  /** The logins of each client, oldest first. */
-  const shares = new Map<string, Set<Kept>>()
+  /** The logins that count for each client, oldest first. */
+  const byClient = new Map<string, Set<Kept>>()
   const byKey = new Map<string, Kept>()
   const listeners = new Set<(login: RecordedLogin, step: RecordedStep, number: number) => void>()
   const comparison = createLoginComparison()
@@ -79,7 +79,7 @@ export function createLogins({ logins: mostLogins, steps: mostSteps, bytes: most
     // The portal refuses a login request if there is no client with its client id. So if the request was not refused,
     // the client exists.
     const known = provenClientId ?? (step.start && !step.reason ? claimedClientId : undefined)
-    if (known && known !== login.share) moveToShare(login, known)
+    if (known && known !== login.countedFor) countFor(login, known)
     step.leftOutBefore = login.leftOut - leftOutSoFar(login)
     login.steps.push(step)
     login.bytes += step.bytes
@@ -122,7 +122,7 @@ export function createLogins({ logins: mostLogins, steps: mostSteps, bytes: most
     const login: Kept = {
       id: randomUUID(),
       clientId: undefined,
-      share: unknownClients,
+      countedFor: unknownClients,
       steps: [],
       leftOut: 0,
       keys: new Set(),
@@ -132,7 +132,7 @@ export function createLogins({ logins: mostLogins, steps: mostSteps, bytes: most
       isExchanged: false,
     }
     all.set(login.id, login)
-    moveToShare(login, unknownClients)
+    countFor(login, unknownClients)
     return login
   }
 
@@ -142,28 +142,28 @@ export function createLogins({ logins: mostLogins, steps: mostSteps, bytes: most
    */
   function oldestOfTheMost(): Kept {
     let most = new Set<Kept>()
-    for (const share of shares.values()) if (share.size > most.size) most = share
+    for (const counted of byClient.values()) if (counted.size > most.size) most = counted
     const [oldest] = most
     return oldest!
   }
 
-  function moveToShare(login: Kept, client: string): void {
-    leaveShare(login)
-    login.share = client
-    const share = shares.get(client)
-    if (share) share.add(login)
-    else shares.set(client, new Set([login]))
+  function countFor(login: Kept, client: string): void {
+    stopCounting(login)
+    login.countedFor = client
+    const counted = byClient.get(client)
+    if (counted) counted.add(login)
+    else byClient.set(client, new Set([login]))
   }
 
-  function leaveShare(login: Kept): void {
-    const share = shares.get(login.share)
-    share?.delete(login)
-    if (share?.size === 0) shares.delete(login.share)
+  function stopCounting(login: Kept): void {
+    const counted = byClient.get(login.countedFor)
+    counted?.delete(login)
+    if (counted?.size === 0) byClient.delete(login.countedFor)
   }
 
   function forget(login: Kept): void {
     all.delete(login.id)
-    leaveShare(login)
+    stopCounting(login)
     comparison.forget(login)
     for (const key of [...login.keys]) removeKey(login, key)
   }
