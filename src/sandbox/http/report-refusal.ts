@@ -1,11 +1,19 @@
-// Finds the status of an error, and reports it in the log. The error handlers of all dialects use these functions. A
-// dialect is a format of error answers: the API, the OAuth calls, the pages and the calls for users each have one.
+// Finds the status of an error, and reports it in the log. The error handlers of all dialects use these functions.
 import type { FastifyReply } from 'fastify'
 import { clientAndReason, noteReason, stepUrlOf } from '../observe/observe.ts'
 import type { Reason } from '../observe/reasons.ts'
 import { Refusal, type RefusalDetails } from '../observe/refusal.ts'
 import { Busy } from '../people/turns.ts'
 import { storeFailureOf } from '../store/store-failure.ts'
+
+/**
+ * A dialect is a format of error answers: an HTML page, the JSON of OAuth, the JSON of the portal's calls for users,
+ * and the JSON of the application API.
+ */
+export type Dialect = 'page' | 'oauth' | 'message' | 'api'
+
+/** The codes of refusals in the log begin with these words. */
+const codePrefixes: Record<Dialect, string> = { page: 'page', oauth: 'call', message: 'user-call', api: 'api' }
 
 /**
  * The reasons for errors that can happen in every dialect. Each dialect has its own messages for these reasons, and for
@@ -44,15 +52,15 @@ export function classifyError(error: unknown): { statusCode: number; reason: Com
 export const retryAfterUnavailableSeconds = 2
 
 /**
- * Notes the reason and writes one line to the log, with a code that begins with the name of the dialect. Sets the
- * Retry-After header if the same request may succeed later. An error page shows the request id and the link to the
- * laboratory. All other error answers have the request id and the link in headers.
+ * Notes the reason and writes one line to the log, with a code that names the dialect. Sets the Retry-After header if
+ * the same request may succeed later. An error page shows the request id and the link to the laboratory. All other
+ * error answers have the request id and the link in headers.
  */
 export function reportRefusal(
   reply: FastifyReply,
   error: unknown,
   refusal: { statusCode: number; reason: Reason; message: string },
-  dialect: 'api' | 'call' | 'page' | 'user-call',
+  dialect: Dialect,
 ): void {
   const { request } = reply
   const { statusCode, reason, message } = refusal
@@ -66,8 +74,9 @@ export function reportRefusal(
     if (help !== undefined) reply.header('link', `<${help}>; rel="help"`)
   }
   const who = clientAndReason(request)
+  const prefix = codePrefixes[dialect]
   if (error instanceof Busy) request.log.info({ code: 'busy', ...who }, 'too many passwords are waiting to be hashed')
   else if (statusCode >= 500)
-    request.log.error({ code: `${dialect}-failed`, ...who, cause: (error as Error).message }, 'a request failed')
-  else request.log.info({ code: `${dialect}-refused`, ...who, statusCode, said: message }, 'a request was refused')
+    request.log.error({ code: `${prefix}-failed`, ...who, cause: (error as Error).message }, 'a request failed')
+  else request.log.info({ code: `${prefix}-refused`, ...who, statusCode, said: message }, 'a request was refused')
 }

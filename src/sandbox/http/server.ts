@@ -16,7 +16,7 @@ import { clientAndReason } from '../observe/observe.ts'
 import { closeWith } from './connections.ts'
 import { prepareToListen } from './listen.ts'
 import { boundPipelining } from './pipelining.ts'
-import { RepeatedHost, reportRefusal } from './report-refusal.ts'
+import { type Dialect, RepeatedHost, reportRefusal } from './report-refusal.ts'
 
 export const jsonBodyLimit = 64 * 1024
 export const formBodyLimit = 32 * 1024
@@ -65,7 +65,7 @@ interface ServerOptions {
    */
   toBody: ToBody
   /** If the address of a request cannot be read, the log line names this dialect. */
-  dialect?: 'api' | 'call'
+  dialect?: Dialect
   /** The addresses and networks of proxies whose X-Forwarded-For header is trusted. */
   trustedProxies?: string[]
   /** Whether a HEAD request runs the GET handler of the same path. */

@@ -50,7 +50,7 @@ export async function buildPortal(services: Services): Promise<FastifyInstance> 
   const { logger, trustedProxies } = services
   const { portalUrl } = services.addresses
   const toBody = (_statusCode: number, message: string) => message
-  const portal = createServer({ logger, toBody, dialect: 'call', trustedProxies })
+  const portal = createServer({ logger, toBody, dialect: 'oauth', trustedProxies })
   services.addFaults?.(portal, 'portal')
   observeRequests(portal, { ...services, listener: 'portal' })
   if (portalUrl.startsWith('https:'))

@@ -85,7 +85,7 @@ export function answerInOAuthDialect(scope: FastifyInstance): void {
   scope.setErrorHandler((error, request, reply) => {
     const { reason, answer } = oauthAnswerOf(error)
     const [statusCode, code, description] = answer
-    reportRefusal(reply, error, { statusCode, reason, message: description }, 'call')
+    reportRefusal(reply, error, { statusCode, reason, message: description }, 'oauth')
     const state = (request.body as { state?: unknown } | null | undefined)?.state
     const errorUri = stepUrlOf(request)
     const isEchoed = typeof state === 'string' && state.length <= longestText

@@ -144,7 +144,7 @@ function answerInMessages(scope: FastifyInstance): void {
     const [oauthStatus, , oauthDescription] = oauthAnswer
     const [statusCode, message] = answerOf(error) ?? [oauthStatus, oauthDescription]
     const said = typeof message === 'string' ? message : 'bad fields'
-    reportRefusal(reply, error, { statusCode, reason, message: said }, 'user-call')
+    reportRefusal(reply, error, { statusCode, reason, message: said }, 'message')
     const userId = error instanceof Refusal ? error.details.userId : undefined
     return reply.status(statusCode).send({ message, ...(userId !== undefined && { userId }) })
   })

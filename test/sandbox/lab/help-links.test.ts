@@ -34,7 +34,7 @@ async function buildRefusing(t: Test) {
   const addresses = { portalUrl: 'http://127.0.0.1:4000', apiUrl: 'http://127.0.0.1:4001' }
   const lab = await buildLab({ addresses, labUrls: [labUrl], token: undefined, clock, logger })
   t.teardown(() => lab.server.close())
-  const server = createServer({ logger, toBody: (_status, message) => message, dialect: 'call' })
+  const server = createServer({ logger, toBody: (_status, message) => message, dialect: 'oauth' })
   t.teardown(() => server.close())
   const observer = { onStep: lab.record, urlOf: lab.urlOf }
   observeRequests(server, { listener: 'portal', observer, clock })

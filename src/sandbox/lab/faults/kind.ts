@@ -1,7 +1,7 @@
 // A fault kind is one way in which an answer can be wrong. `kindsAt` in catalogue.ts says which kinds a place has.
 import { Readable } from 'node:stream'
 import { Ajv } from 'ajv'
-import type { PlaceWords } from './places.ts'
+import type { CallDialect } from './places.ts'
 
 /** Whether the answer goes wrong before or after the platform has done what the request asks for. */
 export type When = 'before' | 'after'
@@ -35,7 +35,7 @@ export interface FaultContext {
    */
   answer: Answer & { body: string }
   options: Record<string, unknown>
-  dialect: PlaceWords['dialect']
+  dialect: CallDialect
   connection: Connection
   /** Makes a trap for this answer on the same listener. Returns the path of the trap. */
   setTrap(): string

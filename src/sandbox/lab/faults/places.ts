@@ -1,7 +1,11 @@
 // The places where a fault can happen: each call of the protocol, with the route that answers the call.
 import type { FastifyRequest } from 'fastify'
+import type { Dialect } from '../../http/report-refusal.ts'
 
 export type Listener = 'portal' | 'api'
+
+/** The dialects of calls. No fault answers with an error page. */
+export type CallDialect = Exclude<Dialect, 'page'>
 
 export interface PlaceWords {
   listener: Listener
@@ -16,7 +20,7 @@ export interface PlaceWords {
    */
   isWrite: boolean
   /** The error format of the call. */
-  dialect: 'oauth' | 'message' | 'api'
+  dialect: CallDialect
 }
 
 const portal = { listener: 'portal', isWrite: true, dialect: 'oauth' } as const

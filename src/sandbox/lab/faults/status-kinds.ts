@@ -17,9 +17,7 @@ import {
   textUpTo,
   wholeNumberFrom,
 } from './kind.ts'
-import type { PlaceWords } from './places.ts'
-
-type Dialect = PlaceWords['dialect']
+import type { CallDialect } from './places.ts'
 
 const statuses = [400, 401, 403, 404, 405, 408, 409, 410, 412, 413, 415, 422, 429, 500, 501, 502, 503, 504]
 
@@ -53,7 +51,7 @@ const retryAfter: Option = {
   },
 }
 
-export function statusKinds(dialect: Dialect): Kinds {
+export function statusKinds(dialect: CallDialect): Kinds {
   return {
     status: {
       does: 'The answer has the status that you give, and a JSON body in the error format of this call.',
@@ -106,7 +104,7 @@ function errorCodeOf(status: number): string {
   return errorCodes[status] ?? (status >= 500 ? 'server_error' : 'invalid_request')
 }
 
-function refuse(status: number, dialect: Dialect, { retryAfter, error }: Record<string, unknown>): Answer {
+function refuse(status: number, dialect: CallDialect, { retryAfter, error }: Record<string, unknown>): Answer {
   const message = STATUS_CODES[status] ?? 'Error'
   const bodies = {
     oauth: { error: error ?? errorCodeOf(status), error_description: message },
