@@ -5,6 +5,7 @@ import type { FromSchema } from 'json-schema-to-ts'
 import { answer } from '../../http/describe.ts'
 import type { LabAddresses } from '../addresses.ts'
 import { clientIdInQuery, idInPath, queryOf, refusalAnswers, storableText } from '../call-schemas.ts'
+import { filledTextsIn } from '../filled-texts.ts'
 import { LabError } from '../lab-error.ts'
 import type { Hide } from '../record/hide.ts'
 import type { Logins } from '../record/logins.ts'
@@ -82,7 +83,7 @@ export function loginCalls({
         response: { 200: answer('The newest login comes first.', 'LoginList'), ...refusalAnswers() },
       },
       async handler(request: FastifyRequest) {
-        const given = givenIn(request)
+        const given = filledTextsIn(request.query)
         const { clientId, state, after, wait = '0' } = given
         const waitSeconds = Number(wait)
         const stateHash = state === undefined ? undefined : hide.hash(state)
@@ -110,7 +111,7 @@ export function loginCalls({
         response: { 200: answer('The newest login comes first.', 'LoginList'), ...refusalAnswers(413, 415) },
       },
       async handler(request: FastifyRequest<{ Body: FromSchema<typeof searchBody> }>) {
-        const given = givenIn(request)
+        const given = filledTextsIn(request.query)
         const found = await searchLogins(request.body.text, { ...reader, hide, namesOf })
         return describeList(given, selectWith(given, found))
       },
@@ -158,13 +159,13 @@ export function loginCalls({
     return login
   }
 
-  function selectWith(given: Given, all: RecordedLogin[]): RecordedLogin[] {
+  function selectWith(given: Record<string, string>, all: RecordedLogin[]): RecordedLogin[] {
     const query = readLoginQuery(given)
     const now = clock()
     return all.filter(login => isFoundBy(query, login, now))
   }
 
-  function describeList({ page = '1' }: Given, found: RecordedLogin[]) {
+  function describeList({ page = '1' }: Record<string, string>, found: RecordedLogin[]) {
     const first = (Number(page) - 1) * mostListed
     return {
       logins: found.slice(first, first + mostListed).map(login => describeSummary(login, reader)),
@@ -192,11 +193,4 @@ export function loginCalls({
     stop()
     waits.delete(enough)
   }
-}
-
-type Given = Record<string, string | undefined>
-
-/** Returns the query parameters that are not empty. */
-function givenIn({ query }: { query: unknown }): Given {
-  return Object.fromEntries(Object.entries(query as Given).filter(([, value]) => value !== ''))
 }

@@ -6,6 +6,7 @@ import type { NamesOf } from '../explain/find-logins.ts'
 import { catalogue, type Fault } from '../faults/catalogue.ts'
 import { describeOrdered, type OrderedFault, type OrderedFaults } from '../faults/orders.ts'
 import { type Place, type PlaceWords, places } from '../faults/places.ts'
+import { filledTextsIn } from '../filled-texts.ts'
 import { LabError } from '../lab-error.ts'
 import type { Logins } from '../record/logins.ts'
 import { formFieldsOf, readForm, type Sent } from './fault-fields.ts'
@@ -56,7 +57,7 @@ const texts = new Map(
 export function faultPage({ logins, orderedFaults, namesOf }: Sources) {
   return {
     async show(request: FastifyRequest, reply: FastifyReply) {
-      const given = sentTextsIn(request.query)
+      const given = filledTextsIn(request.query)
       const { open, ordered, cancelled } = given
       return render(reply, readView(given), {
         open,
@@ -70,7 +71,7 @@ export function faultPage({ logins, orderedFaults, namesOf }: Sources) {
      * was sent.
      */
     async order(request: FastifyRequest, reply: FastifyReply) {
-      const sent = sentTextsIn(request.body)
+      const sent = readSent(request.body)
       const view = readView(sent)
       const open = sent.fault ?? ''
       try {
@@ -91,7 +92,7 @@ export function faultPage({ logins, orderedFaults, namesOf }: Sources) {
     },
 
     async cancel(request: FastifyRequest, reply: FastifyReply) {
-      const sent = sentTextsIn(request.body)
+      const sent = readSent(request.body)
       const view = readView(sent)
       const isShown = shownTo(view)
       // A fault that has ended cannot be cancelled, so it stays in the list.
@@ -198,15 +199,7 @@ function addressOf({ clientId, place, words }: View, more: Record<string, string
   return `/faults?${new URLSearchParams(query)}`
 }
 
-/**
- * Returns the values that were sent exactly once. An empty value counts as missing, except the values of `skip`,
- * `times` and the options.
- */
-function sentTextsIn(values: unknown): Sent {
-  return Object.fromEntries(
-    Object.entries((values ?? {}) as Record<string, unknown>).filter(
-      (pair): pair is [string, string] =>
-        typeof pair[1] === 'string' && (pair[1] !== '' || /^(options\.|skip$|times$)/.test(pair[0])),
-    ),
-  )
+/** Reads a form. An empty value counts as missing, except the values of `skip`, `times` and the options. */
+function readSent(form: unknown): Sent {
+  return filledTextsIn(form, /^(options\.|skip$|times$)/)
 }

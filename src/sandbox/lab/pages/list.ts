@@ -13,6 +13,7 @@ import {
 import { outcomes } from '../explain/login-status.ts'
 import { countNotices, groupNotices } from '../explain/notices/group-notices.ts'
 import { findNotices, type Noticed } from '../explain/notices/notices.ts'
+import { filledTextsIn } from '../filled-texts.ts'
 import type { Hide } from '../record/hide.ts'
 import type { RecordedLogin } from '../record/recorded.ts'
 import { formatAge } from './age.ts'
@@ -125,15 +126,6 @@ export function listRoutes({ hide, namesOf, ...reader }: ListSources) {
       noticed: countNotices(notices),
     }
   }
-}
-
-/** Returns the parameters that were sent only once and are not empty. */
-function filledTextsIn(values: unknown): Record<string, string | undefined> {
-  return Object.fromEntries(
-    Object.entries(values ?? {}).filter(
-      (pair): pair is [string, string] => typeof pair[1] === 'string' && pair[1] !== '',
-    ),
-  )
 }
 
 function readPage(text: string | undefined): number {
