@@ -24,6 +24,13 @@ export const clientIdInQuery = {
   clientId: { type: 'string', description: 'Limits the call to the logins or faults of this client.' },
 }
 
+/** The schema of a query parameter that contains a whole number from 1 to 9,999. */
+export const upTo9999 = {
+  type: 'string',
+  pattern: '^0*[1-9]\\d{0,3}$',
+  title: 'a whole number from 1 to 9,999',
+} as const
+
 export const idInPath = parameters({ id: { type: 'string', maxLength: 100 } })
 
 const refusals = {

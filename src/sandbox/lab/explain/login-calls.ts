@@ -4,11 +4,11 @@ import type { FastifyRequest } from 'fastify'
 import type { FromSchema } from 'json-schema-to-ts'
 import { answer } from '../../http/describe.ts'
 import type { LabAddresses } from '../addresses.ts'
-import { clientIdInQuery, idInPath, queryOf, refusalAnswers, storableText } from '../call-schemas.ts'
+import { clientIdInQuery, idInPath, queryOf, refusalAnswers, storableText, upTo9999 } from '../call-schemas.ts'
 import { filledTextsIn } from '../filled-texts.ts'
 import { LabError } from '../lab-error.ts'
 import type { Hide } from '../record/hide.ts'
-import type { Logins } from '../record/logins.ts'
+import { type Logins, onlyLatestLogins } from '../record/logins.ts'
 import type { RecordedLogin } from '../record/recorded.ts'
 import { describeLogin, describeSummary } from './describe-login.ts'
 import { isFoundBy, loginQueryParameters, type NamesOf, readLoginQuery, searchLogins } from './find-logins.ts'
@@ -19,9 +19,7 @@ const mostListed = 100
 const tags = ['What happened']
 
 const page = {
-  type: 'string',
-  pattern: '^0*[1-9]\\d{0,3}$',
-  title: 'a whole number from 1 to 9,999',
+  ...upTo9999,
   description: 'The number of the page. Each page has a hundred logins. Page 1 has the newest logins.',
 }
 
@@ -151,11 +149,7 @@ export function loginCalls({
 
   function requireLogin(request: FastifyRequest): RecordedLogin {
     const login = logins.find((request.params as { id: string }).id)
-    if (!login)
-      throw new LabError(
-        404,
-        'There is no such login. The laboratory keeps only the last thousand logins, and forgets them when the sandbox stops.',
-      )
+    if (!login) throw new LabError(404, `There is no such login. ${onlyLatestLogins}`)
     return login
   }
 

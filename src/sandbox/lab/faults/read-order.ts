@@ -8,7 +8,9 @@ import { catalogue, type Fault, kindsAt, nearestNames, presetsOf } from './catal
 import { isAllowedValue, longestBody } from './kind.ts'
 import { type Place, places } from './places.ts'
 
-const mostTimes = 1000
+export const mostTimes = 1000
+/** The values of an order that leaves these fields out. */
+export const usualCounts = { skip: 0, times: 1 } as const
 const longestTextInOrder = 200
 /**
  * The largest size of an order in bytes. An order can contain the body of an answer. One byte of this body takes up to
@@ -62,13 +64,13 @@ export const orderBody = {
       type: 'integer',
       minimum: 0,
       maximum: mostTimes,
-      default: 0,
+      default: usualCounts.skip,
       description: 'How many matching requests this fault skips before it happens.',
     },
     times: {
       title: `a whole number from 1 to ${mostTimes}, or "always"`,
       anyOf: [{ type: 'integer', minimum: 1, maximum: mostTimes }, { enum: ['always'] }],
-      default: 1,
+      default: usualCounts.times,
       description:
         'The number of requests that the fault affects. If several requests arrive at the same time, the number is still exact.',
     },
@@ -101,7 +103,7 @@ export function readOrder(body: unknown): Order {
       fault: ['Send a JSON object with the name of a fault, such as {"fault":"exchange-503"}.'],
     })
   const problems = ajv.validate(orderBody, body) ? {} : messagesOf(ajv.errors ?? [], undefined)
-  const { clientId, state, skip = 0, times = 1, options = {} } = body as FaultOrder
+  const { clientId, state, skip = usualCounts.skip, times = usualCounts.times, options = {} } = body as FaultOrder
   const fault = findFault(body, problems)
   if (fault && (fault.place === 'metadata' || fault.place === 'keys'))
     for (const [field, value] of Object.entries({ clientId, state }))

@@ -4,6 +4,7 @@ import type { FieldProblems } from '../../observe/refusal.ts'
 import { parseJson } from '../../values/parse-json.ts'
 import type { Fault } from '../faults/catalogue.ts'
 import type { Option, OptionSchema } from '../faults/kind.ts'
+import { mostTimes, usualCounts } from '../faults/read-order.ts'
 
 /** The fields of a form, as the browser sent them. */
 export type Sent = Record<string, string>
@@ -39,20 +40,20 @@ export function formFieldsOf({ name: fault, options }: Fault, sent?: Sent, probl
         min: 0,
       }),
       id: `${fault}-skip`,
-      value: sent?.skip ?? '0',
+      value: sent?.skip ?? String(usualCounts.skip),
       problem: problems.skip?.[0],
     },
     {
       ...counter('times', { label: 'How often', hint: 'How many times the fault happens.', min: 1 }),
       id: `${fault}-times`,
-      value: sent?.times ?? '1',
+      value: sent?.times ?? String(usualCounts.times),
       problem: problems.times?.[0],
     },
   ]
 }
 
 function counter(name: string, { label, hint, min }: { label: string; hint: string; min: number }) {
-  return { name, label, hint, type: 'number', isRequired: true, min, max: 1000, step: 1 } as const
+  return { name, label, hint, type: 'number', isRequired: true, min, max: mostTimes, step: 1 } as const
 }
 
 function optionField(
@@ -119,8 +120,8 @@ export function readForm(fault: Fault | undefined, sent: Sent): Record<string, u
   return {
     fault: sent.fault ?? '',
     ...(clientId && !isForAll && { clientId }),
-    skip: toNumber(skip ?? '0'),
-    times: always ? 'always' : toNumber(times ?? '1'),
+    skip: toNumber(skip ?? String(usualCounts.skip)),
+    times: always ? 'always' : toNumber(times ?? String(usualCounts.times)),
     options: Object.fromEntries(given),
   }
 }

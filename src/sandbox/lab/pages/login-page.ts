@@ -4,6 +4,7 @@ import { describeNotices, describeSummary, type LoginReader } from '../explain/d
 import type { NamesOf } from '../explain/find-logins.ts'
 import { countNotices } from '../explain/notices/group-notices.ts'
 import { nearestOf, splitAtDifference } from '../explain/value-difference.ts'
+import { onlyLatestLogins } from '../record/logins.ts'
 import { cursorText } from './change-stream.ts'
 import { diagramOf } from './diagram.ts'
 import { statusColor } from './status-color.ts'
@@ -57,6 +58,5 @@ export function loginPage({ namesOf, ...reader }: PageSources) {
 }
 
 function showNone(reply: FastifyReply, title: string) {
-  const message = 'The laboratory keeps only the last thousand logins, and forgets them when the sandbox stops.'
-  return reply.code(404).viewAsync('lab/message', { title, message })
+  return reply.code(404).viewAsync('lab/message', { title, message: onlyLatestLogins })
 }

@@ -29,6 +29,10 @@ export interface Bounds {
 
 export const usualBounds: Bounds = { logins: 1_000, steps: 50, bytes: 16 * 1024 }
 
+/** For the pages and answers about a login that does not exist. The number is `usualBounds.logins`. */
+export const onlyLatestLogins =
+  'The laboratory keeps only the last thousand logins, and forgets them when the sandbox stops.'
+
 type Kept = RecordedLogin & {
   /**
    * The client in whose number of logins this login counts. All clients that the portal does not know are counted as
