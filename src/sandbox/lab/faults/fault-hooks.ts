@@ -88,7 +88,7 @@ export function addFaultHooks(
   // request.
   server.addHook('onSend', async (request, reply, payload) => {
     if (orderedFaults.isEmpty() || reply.statusCode >= 400 || withFault.has(request)) return payload
-    const headers = toTexts(reply.getHeaders())
+    const headers = singleHeaders(reply.getHeaders())
     const back = findRedirectBack({ headers, body: payload })
     const taken = await takeFor(request, back ? ['redirect'] : placesOf(request, listener), 'after', back)
     if (!taken) return payload
@@ -209,7 +209,8 @@ async function readPayload(payload: unknown): Promise<string> {
   return payload === undefined || payload === null ? '' : String(payload)
 }
 
-function toTexts(headers: Record<string, unknown>): Record<string, string> {
+/** Returns the headers that have one value, without the length of the platform's own body. */
+function singleHeaders(headers: Record<string, unknown>): Record<string, string> {
   const given = Object.entries(headers).filter(
     ([name, value]) => name !== 'content-length' && !Array.isArray(value) && value !== undefined,
   )
