@@ -1,15 +1,11 @@
 // Tests how the laboratory and the conformance suite estimate the number of random bits in a value.
 import { randomBytes, randomUUID } from 'node:crypto'
 import t from 'tap'
-import { bitsOf, changingBitsOf } from '../../../src/sandbox/lab/record/entropy.ts'
-
-const many = (make: () => string) => Array.from({ length: 24 }, make)
+import { bitsOf } from '../../../src/sandbox/lab/record/entropy.ts'
 
 t.test('for 128 random bits in hexadecimal or in base64url, the estimate is 128 random bits', async t => {
-  for (const encoding of ['hex', 'base64url'] as const) {
+  for (const encoding of ['hex', 'base64url'] as const)
     t.ok(bitsOf(randomBytes(16).toString(encoding)) >= 128, encoding)
-    t.ok(changingBitsOf(many(() => randomBytes(16).toString(encoding))) >= 124, encoding)
-  }
   t.ok(
     bitsOf(randomBytes(16).toString('hex').toUpperCase()) < 129,
     'capital letters must also count as hexadecimal digits',
@@ -19,15 +15,9 @@ t.test('for 128 random bits in hexadecimal or in base64url, the estimate is 128 
 t.test('the estimate for a UUID is 122 random bits, and 32 hexadecimal digits do not count as a UUID', async t => {
   t.equal(bitsOf(randomUUID()), 122)
   t.equal(bitsOf('0123456789ab4def8123456789abcdef'), 128)
-  t.ok(changingBitsOf(many(randomUUID)) < 124)
 })
 
-t.test(
-  'the estimate does not count text that is the same in all values, and is low for short or repeated text',
-  async t => {
-    t.equal(changingBitsOf(many(() => 'the-state-of-a-client')), 0)
-    t.ok(changingBitsOf(many(() => `client-of-the-platform-${Math.floor(Math.random() * 1000)}`)) < 20)
-    t.ok(bitsOf('abababababababababababababababababab') < 40)
-    t.ok(bitsOf('1234567890') < 40)
-  },
-)
+t.test('the estimate is low for short or repeated text', async t => {
+  t.ok(bitsOf('abababababababababababababababababab') < 40)
+  t.ok(bitsOf('1234567890') < 40)
+})

@@ -1,13 +1,14 @@
 // Checks on the values of a login that an attacker must not guess or choose: the state, the PKCE verifier and the
 // redirect URI.
 import { createHash } from 'node:crypto'
-import { bitsOf, changingBitsOf, isUuid } from '../../../sandbox/lab/record/entropy.ts'
+import { bitsOf, isUuid } from '../../../sandbox/lab/record/entropy.ts'
 import type { Browser, Page } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { expect, headerOf } from '../../findings.ts'
 import { withQuery } from '../../steps/addresses.ts'
 import { typedAddress } from '../../steps/callback.ts'
+import { changingBitsOf } from '../../steps/changing-bits.ts'
 import { otherSchemeOf, similarHosts } from '../../steps/hosts.ts'
 import { startsOf } from '../../steps/starts.ts'
 import { findGuess, wordsIn } from '../../steps/state-guesses.ts'

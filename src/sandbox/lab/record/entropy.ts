@@ -24,19 +24,8 @@ export function bitsOf(text: string): number {
   return text.length * Math.log2(letters <= fewLetters && text.length >= 8 ? Math.max(letters, 1) : alphabetSize(text))
 }
 
-/**
- * Estimates the bits from several values that the same program has made. It looks only at the positions at which the
- * values differ.
- */
-export function changingBitsOf(texts: string[]): number {
-  const length = Math.min(...texts.map(text => text.length))
-  const columns = Array.from({ length }, (_, at) => texts.map(text => text[at]).join(''))
-  const changing = columns.filter(column => new Set(column).size >= Math.min(5, texts.length / 3))
-  return changing.length * Math.log2(alphabetSize(changing.join('')))
-}
-
 /** The size of the smallest usual alphabet that contains all letters of the text. */
-function alphabetSize(text: string): number {
+export function alphabetSize(text: string): number {
   const alphabets = [
     [/^\d*$/, 10],
     [/^[0-9a-f]*$/, 16],
