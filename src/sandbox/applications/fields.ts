@@ -187,7 +187,7 @@ export function mergeFields(present: ApplicationFields, change: ChangedApplicati
 }
 
 /** Returns only the fields that the developer fills in. */
-export function pickFields(application: ApplicationFields): ApplicationFields {
+function pickFields(application: ApplicationFields): ApplicationFields {
   const names = Object.keys(fields) as (keyof ApplicationFields)[]
   return Object.fromEntries(names.map(name => [name, application[name]])) as unknown as ApplicationFields
 }

@@ -10,7 +10,7 @@ import type { Store } from '../store/store.ts'
 export class NothingDone extends Error {}
 
 /** A command resolves to its exit code and the text for the operator. It never rejects. */
-export type Command = (
+type Command = (
   environment: NodeJS.ProcessEnv,
   args: string[],
 ) => Promise<{ exitCode: number; stdout: string; stderr: string }>

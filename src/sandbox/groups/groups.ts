@@ -112,7 +112,7 @@ export async function acceptInvitation(
 }
 
 /** The kind of link that `endLink` has ended. Each link connects a user and a group. */
-export type EndedLink = 'membership' | 'invitation'
+type EndedLink = 'membership' | 'invitation'
 
 /**
  * Ends the link between a user and a group: a member leaves, the group's creator removes a member, a member cancels an

@@ -18,7 +18,7 @@ export interface KnownBrowser {
   accounts: string[]
 }
 
-export interface PasswordAttempt {
+interface PasswordAttempt {
   email: string
   password: string
   /** The network address for which failures are counted. */

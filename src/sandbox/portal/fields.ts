@@ -8,7 +8,7 @@ import { Refusal } from '../observe/refusal.ts'
 import { longestText } from '../values/text-length.ts'
 
 /** The fields of a call. An empty field counts as left out (RFC 6749 3.2). */
-export interface SentFields<Fields> {
+interface SentFields<Fields> {
   /** The fields that were sent. A required field can still be missing, and a value can still be wrong. */
   texts: { [Name in keyof Fields]?: string }
   /**

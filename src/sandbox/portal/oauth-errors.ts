@@ -9,7 +9,7 @@ import { longestText } from '../values/text-length.ts'
 import { type OAuthError, tokenRequest } from './schemas.ts'
 
 /** `description` is sent unchanged, so it must be ASCII and must not contain a secret. */
-export type OAuthAnswer = [statusCode: number, error: string, description: string]
+type OAuthAnswer = [statusCode: number, error: string, description: string]
 
 export const grantTypes = tokenRequest.properties.grant_type.enum
 

@@ -49,7 +49,7 @@ export function readPurpose(
 }
 
 /** The form that the visitor has sent, and its problems. The page never contains a password that was sent. */
-export interface SentForms {
+interface SentForms {
   signIn?: { problem: string; email?: string }
   signUp?: { problem: string; problems?: FieldProblems; fields: Record<string, unknown> }
 }

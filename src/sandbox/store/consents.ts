@@ -38,7 +38,7 @@ export async function rememberConsent(db: Db, userId: string, applicationId: str
   return rows.length > 0
 }
 
-export interface AllowedApplication {
+interface AllowedApplication {
   id: string
   name: string
   description: string

@@ -30,7 +30,7 @@ export interface CodeBinding {
   codeChallenge: string
 }
 
-export interface RedeemedCode {
+interface RedeemedCode {
   grantId: string
   userId: string
 }
@@ -130,7 +130,7 @@ export async function redeemGrant(
 }
 
 /** A grant as it is stored. */
-export interface Grant {
+interface Grant {
   grantId: string
   userId: string
   /** Null for an access token from the portal's own page. */
@@ -172,7 +172,7 @@ export async function revokeGrant(db: Db, grantId: string, now: Date): Promise<v
     .execute()
 }
 
-export interface LiveGrant {
+interface LiveGrant {
   userId: string
   clientId: string | null
   /**
@@ -236,7 +236,7 @@ export async function createPortalGrant(
 }
 
 /** An access token from the portal's own page. */
-export interface PortalGrant {
+interface PortalGrant {
   id: string
   /** The purpose of the token, as the person has entered it. Empty if the person has entered nothing. */
   name: string

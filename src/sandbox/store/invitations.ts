@@ -55,7 +55,7 @@ export async function listInvitationsInto(db: Db, groupId: string): Promise<Invi
 }
 
 /** An invitation as the invited person sees it. */
-export interface ReceivedInvitation {
+interface ReceivedInvitation {
   groupId: string
   groupName: string
   createdAt: Date

@@ -100,7 +100,7 @@ export async function listMembers(db: Db, groupId: string, limit: number): Promi
     .execute()
 }
 
-export interface GroupOfUser {
+interface GroupOfUser {
   id: string
   name: string
   /** Whether the user has made this group. */

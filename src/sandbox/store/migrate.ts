@@ -4,7 +4,7 @@ import { sql } from 'kysely'
 import { createKeys } from './keys.ts'
 import type { Db } from './schema.ts'
 
-export type DatabaseKind = 'sqlite' | 'postgres'
+type DatabaseKind = 'sqlite' | 'postgres'
 
 export interface Migration {
   /** A short name for what the step adds. Error messages contain this name. */

@@ -4,14 +4,14 @@ import { revokeAllGrantsOf } from './grants.ts'
 import { type Db, unchanged } from './schema.ts'
 import { lockUser, type User, userColumns } from './users.ts'
 
-export interface NewPortalSession {
+interface NewPortalSession {
   idHash: string
   userId: string
   now: Date
   expiresAt: Date
 }
 
-export interface PortalSession {
+interface PortalSession {
   user: User
   startedAt: Date
   /** The end of the session. Each use of the session can move this end to a later time. */
@@ -45,7 +45,7 @@ export async function findPortalSession(db: Db, idHash: string, now: Date): Prom
   return { user, startedAt: new Date(startedAt), expiresAt: new Date(expiresAt) }
 }
 
-export interface ListedSession {
+interface ListedSession {
   idHash: string
   startedAt: Date
 }

@@ -14,7 +14,7 @@ export interface SeededUser {
  * The settings that seeding applied last. A field is null if the setting was applied by an earlier version of the
  * sandbox that did not store the value.
  */
-export interface SeededClient {
+interface SeededClient {
   secretHash: string | null
   /** Comma-separated. */
   redirectUris: string | null

@@ -18,7 +18,7 @@ export const userColumns = [
   'users.last_name as lastName',
 ] as const
 
-export interface NewUser {
+interface NewUser {
   email: string
   firstName: string
   lastName: string

@@ -26,7 +26,7 @@ export interface AccessTokenClaims {
   type: 'User' | 'App'
 }
 
-export interface NewAccessToken {
+interface NewAccessToken {
   issuer: string
   userId: string
   clientId: string

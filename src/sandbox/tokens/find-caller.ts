@@ -37,7 +37,7 @@ export type CallerReason = 'token-missing' | 'token-malformed' | 'token-expired'
  * A refused token. If the signature of the token is right, `clientId` and `userId` come from the token. Otherwise there
  * is at most a `claimedClientId`, which anybody could have written into the token.
  */
-export interface RefusedToken {
+interface RefusedToken {
   refusal: CallerReason
   userId?: string
   clientId?: string

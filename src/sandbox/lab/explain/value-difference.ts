@@ -1,6 +1,6 @@
 // Prepares a value for a page: finds where the value differs from another value, and where a line can break.
 
-export interface ValuePart {
+interface ValuePart {
   /** The pieces of the text. A line can break between two pieces. */
   words: string[]
   isDifferent: boolean

@@ -7,7 +7,7 @@ import { explainRefusal } from './explain-refusal.ts'
 import { hasCode, isAskedAgain, type LoginStatus, statusOf, wordsFor } from './login-status.ts'
 import { causesOfLoop, type LoopCause } from './loop-causes.ts'
 
-export interface Verdict extends Pick<LoginStatus, 'outcome'> {
+interface Verdict extends Pick<LoginStatus, 'outcome'> {
   /** The outcome, and how many later calls were refused. */
   status: string
   refusedCalls: number

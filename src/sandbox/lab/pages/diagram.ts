@@ -14,7 +14,7 @@ import {
 
 /** The lifelines, from left to right. */
 export const lanes = { browser: 'Browser', client: 'Client', portal: 'Portal', api: 'API' } as const
-export type Lane = keyof typeof lanes
+type Lane = keyof typeof lanes
 
 /** One arrow of the diagram. */
 interface Message {

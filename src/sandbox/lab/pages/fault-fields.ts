@@ -9,7 +9,7 @@ import { mostTimes, usualCounts } from '../faults/read-order.ts'
 /** The fields of a form, as the browser sent them. */
 export type Sent = Record<string, string>
 
-export interface FaultField {
+interface FaultField {
   name: string
   id: string
   label: string

@@ -18,7 +18,7 @@ const mostForOneAddress = 10
 const mostKept = 1000
 const mostShown = 100
 
-export interface KeptMail extends Mailbox {
+interface KeptMail extends Mailbox {
   /** The newest message comes first. `to` limits the list to one address. */
   list(to?: string): DeliveredMail[]
 }

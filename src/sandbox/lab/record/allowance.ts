@@ -9,8 +9,6 @@ export const mostStepValues = 200
 const hiddenBytes = 100
 
 /** Counts how many more bytes and values of a step the laboratory can keep. */
-export type Allowance = ReturnType<typeof createAllowance>
-
 export function createAllowance({ bytes = mostStepBytes, values = mostStepValues } = {}) {
   const left = { bytes, values }
   let isExceeded = false

@@ -18,8 +18,6 @@ export function isCompared({ kind }: RecordedStep): boolean {
   return kind === 'authorize' || kind === 'exchange' || kind === 'metadata'
 }
 
-export type LoginComparison = ReturnType<typeof createLoginComparison>
-
 /** What the laboratory knows about the other logins of the same client. */
 export interface OtherLogins {
   /**

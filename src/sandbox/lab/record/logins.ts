@@ -7,7 +7,7 @@ import { firstOf, identityOf, type RecordedLogin, type RecordedStep, type Values
 export type Logins = ReturnType<typeof createLogins>
 
 /** Selects logins. `state` is the hash of a state. `after` is the number of the last step that the caller knows. */
-export interface LoginFilter {
+interface LoginFilter {
   clientId?: string | undefined
   state?: string | undefined
   after?: number | undefined

@@ -10,7 +10,7 @@ import { isMade } from './marks.ts'
  */
 export type Selection = { hash: string } | OfPerson
 
-export interface OfPerson {
+interface OfPerson {
   userId: string
   clientId?: string | undefined
 }

@@ -9,7 +9,7 @@ import type { Store } from '../store.ts'
 import { deleteGrantsOf, makeRoomFor } from '../sweep.ts'
 import { lockUser } from '../users.ts'
 
-export interface Removed {
+interface Removed {
   people: number
   groups: number
   /** The ids of the removed applications, which are also the ids of their clients. */

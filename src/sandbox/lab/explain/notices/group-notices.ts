@@ -3,7 +3,7 @@ import type { RecordedLogin } from '../../record/recorded.ts'
 import { type Severity, severities } from './notice.ts'
 import type { Noticed } from './notices.ts'
 
-export interface ClientNotices {
+interface ClientNotices {
   clientId: string | undefined
   /** The number of notices of each severity, such as `2 errors, 1 warning`. */
   words: string
