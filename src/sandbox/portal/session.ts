@@ -7,15 +7,10 @@ import type { Services } from '../services.ts'
 import { storeFailureOf } from '../store/store-failure.ts'
 import type { Credentials } from '../store/users.ts'
 import { makeFormToken, readFormToken } from '../tokens/form-token.ts'
+import { knownBrowserCookieName, laxCookie, sessionCookieName } from '../values/portal-cookies.ts'
 
-export const sessionCookieName = '__Host-portal-session'
-const knownBrowserCookieName = '__Host-portal-known'
 const knownBrowserPurpose = 'known browser'
 const knownBrowserLifetimeMs = 180 * 86_400_000
-
-// The cookies are Lax, because visitors arrive from another site. A browser does not send a Strict cookie with a
-// request that begins at another site.
-const cookieOptions = { path: '/', secure: true, httpOnly: true, sameSite: 'lax' } as const
 
 /** Returns the user of this browser's session, or undefined. Calling this function counts as a use of the session. */
 export async function findVisitor(
@@ -40,7 +35,7 @@ export async function signBrowserIn(
   reply: FastifyReply,
 ): Promise<void> {
   const id = await startSession(services, credentials, readSessionId(reply.request))
-  reply.setCookie(sessionCookieName, id, { ...cookieOptions, maxAge: sessionLifetimeMs / 1000 })
+  reply.setCookie(sessionCookieName, id, { ...laxCookie, maxAge: sessionLifetimeMs / 1000 })
   rememberBrowser(services, credentials, reply)
 }
 
@@ -48,7 +43,7 @@ export async function signBrowserIn(
 export async function signBrowserOut(services: Pick<Services, 'store'>, reply: FastifyReply): Promise<void> {
   const id = readSessionId(reply.request)
   if (id !== undefined) await endSession(services, id)
-  reply.clearCookie(sessionCookieName, cookieOptions)
+  reply.clearCookie(sessionCookieName, laxCookie)
 }
 
 function readSessionId(request: FastifyRequest): string | undefined {
@@ -84,5 +79,5 @@ export function rememberBrowser(
   const known = knowBrowser(readKnownBrowser(services, reply.request), credentials)
   const expiresAt = new Date(services.clock().getTime() + knownBrowserLifetimeMs)
   const value = makeFormToken(services.keyRing.sealingKey, knownBrowserPurpose, known, expiresAt)
-  reply.setCookie(knownBrowserCookieName, value, { ...cookieOptions, maxAge: knownBrowserLifetimeMs / 1000 })
+  reply.setCookie(knownBrowserCookieName, value, { ...laxCookie, maxAge: knownBrowserLifetimeMs / 1000 })
 }

@@ -8,9 +8,10 @@ import { registerUser } from '../people/register.ts'
 import { shortestPassword } from '../people/rules.ts'
 import type { Services } from '../services.ts'
 import { makeFormToken, readFormToken } from '../tokens/form-token.ts'
+import { cookiePrefix, laxCookie, testCookieName } from '../values/portal-cookies.ts'
 import { showPage } from '../web/page-headers.ts'
 import { forDevelopers } from './error-pages.ts'
-import { takeNotice } from './notice.ts'
+import { takeMessage } from './message.ts'
 import { findVisitor, readKnownBrowser, signBrowserIn, signBrowserOut } from './session.ts'
 
 /**
@@ -155,17 +156,12 @@ export function setTooMany(reply: FastifyReply, what: string, retryAfterSeconds:
   return `Too many ${what}. Try again in ${minutes === 1 ? '1 minute' : `${minutes} minutes`}.`
 }
 
-// The names of all cookies of the portal begin with this prefix.
-const cookiePrefix = '__Host-portal-'
-const testCookieName = `${cookiePrefix}cookies`
-
 /**
  * Sets a cookie that shows whether the browser keeps cookies. A browser that keeps cookies sends this cookie with each
  * form, even after the portal's other cookies have expired.
  */
 function setTestCookie(reply: FastifyReply): void {
-  if (reply.request.cookies[testCookieName] === undefined)
-    reply.setCookie(testCookieName, 'kept', { path: '/', secure: true, httpOnly: true, sameSite: 'lax' })
+  if (reply.request.cookies[testCookieName] === undefined) reply.setCookie(testCookieName, 'kept', laxCookie)
 }
 
 function keepsCookies(request: FastifyRequest): boolean {
@@ -218,7 +214,7 @@ export function signOutRoutes(services: Pick<Services, 'store' | 'clock' | 'keyR
    */
   async function showSignedOut(request: FastifyRequest, reply: FastifyReply) {
     if (await findVisitor(services, request)) return reply.redirect('/sign-out', 303)
-    const isEverywhere = takeNotice(services, reply, { path: signedOutPath }) !== undefined
+    const isEverywhere = takeMessage(services, reply, { path: signedOutPath }) !== undefined
     return reply.viewAsync('signed-out', { title: isEverywhere ? 'Signed out everywhere' : 'Signed out', isEverywhere })
   }
 

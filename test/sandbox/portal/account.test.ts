@@ -569,7 +569,7 @@ for (const database of databases) {
 }
 
 t.test(
-  'after a user has withdrawn consent, the portal shows a notice once; a forged address cannot show this notice',
+  'after a user has withdrawn consent, the portal shows a message once; a forged address cannot show this message',
   async t => {
     const sandbox = await buildTestSandbox(t)
     const browser = openBrowser(sandbox)
@@ -658,7 +658,7 @@ for (const database of databases) {
       t.match(page.body, 'You are signed out everywhere')
       t.match(page.body, 'The applications that you signed in to can no longer act as you')
       t.notMatch(page.body, 'may still be signed in')
-      t.notMatch((await browser.get('/signed-out')).body, 'everywhere', 'the notice must be shown once')
+      t.notMatch((await browser.get('/signed-out')).body, 'everywhere', 'the message must be shown once')
       for (const one of [browser, elsewhere]) t.match((await one.get('/account')).body, '<h1>Sign in</h1>')
       t.match((await other.get('/account')).body, '<h1>Your account</h1>', 'other users must stay signed in')
       const refused = await refresh(sandbox, tokens.refresh_token)

@@ -142,7 +142,7 @@ t.test('PS-01: if another site sends a form of the pages for groups, the portal 
   t.equal((await maker.get(path)).statusCode, 200)
 })
 
-t.test('no forged address can show a notice on the pages for groups', async t => {
+t.test('no forged address can show a message on the pages for groups', async t => {
   const sandbox = await buildTestSandbox(t)
   const { maker, makerId, groupId, path } = await openTwoPages(sandbox)
   for (const query of [`invited=${makerId}`, `removed=${unknownId}`, 'removed=%00', 'saved=yes'])
@@ -152,15 +152,15 @@ t.test('no forged address can show a notice on the pages for groups', async t =>
 })
 
 t.test(
-  'the portal shows a notice once, only on the page where it belongs, and only to the user who made the change',
+  'the portal shows a message once, only on the page where it belongs, and only to the user who made the change',
   async t => {
     const sandbox = await buildTestSandbox(t)
     const { maker, path } = await openTwoPages(sandbox)
     const other = await openAsNewcomer(sandbox, { ...newcomer, email: 'notices@example.test' })
     const otherId = /user ID">([^<]+)</.exec((await other.get('/account')).body)?.[1] ?? ''
     const answer = await submitForm(maker, await maker.get(path), path, { change: 'invite', userId: otherId })
-    t.equal(locationOf(answer), path, 'the address must not contain the notice')
-    const cookie = answer.cookies.find(({ name }) => name === '__Host-portal-notice')
+    t.equal(locationOf(answer), path, 'the address must not contain the message')
+    const cookie = answer.cookies.find(({ name }) => name === '__Host-portal-message')
     t.match(cookie, { secure: true, httpOnly: true, sameSite: 'Strict', path: '/', maxAge: 300 })
     const value = cookie?.value ?? ''
 
@@ -169,16 +169,16 @@ t.test(
     t.notMatch((await maker.get(path)).body, 'role="status"', 'after a reload')
 
     for (const forged of [`${value.slice(0, -1)}${value.endsWith('A') ? 'B' : 'A'}`, 'made.up', 'x']) {
-      maker.cookies.set('__Host-portal-notice', { value: forged })
+      maker.cookies.set('__Host-portal-message', { value: forged })
       t.notMatch((await maker.get(path)).body, 'role="status"', 'forged')
     }
-    maker.cookies.set('__Host-portal-notice', { value })
+    maker.cookies.set('__Host-portal-message', { value })
     sandbox.passTime(5 * 60_000)
     t.notMatch((await maker.get(path)).body, 'role="status"', 'after five minutes')
 
-    maker.cookies.delete('__Host-portal-notice')
+    maker.cookies.delete('__Host-portal-message')
     const left = await change(maker, path, { change: 'leave' })
-    other.cookies.set('__Host-portal-notice', { value: left.cookies[0]?.value ?? '' })
+    other.cookies.set('__Host-portal-message', { value: left.cookies[0]?.value ?? '' })
     t.notMatch((await other.get(groupsPath)).body, 'role="status"', 'another user')
     t.match((await maker.get(groupsPath)).body, 'You left <strong><bdi>Weather')
   },

@@ -1,6 +1,7 @@
 // Converts a step into the form that the laboratory keeps. Secrets are hidden here.
 import type { Check } from '../../observe/steps.ts'
 import { parseJson } from '../../values/parse-json.ts'
+import { sessionCookieName } from '../../values/portal-cookies.ts'
 import { beginningOf, createAllowance, mostStepBytes, mostStepValues, sizeInJson } from './allowance.ts'
 import type { Hide } from './hide.ts'
 import { type LabStep, type RecordedCheck, type RecordedStep, type Scheme, schemes, type Value } from './recorded.ts'
@@ -93,11 +94,13 @@ function hideExpected(expected: Check['expected'], hide: (value: string) => Valu
   return kept.length > 1 ? kept : kept[0]
 }
 
-/** Returns a hash of the portal session cookie (portal/session.ts). Logins from one browser have the same hash. */
+/** Returns a hash of the portal session cookie. Logins from one browser have the same hash. */
 function hashPortalSession(cookies: string | undefined, { listener }: LabStep, hide: Hide): string | undefined {
   if (listener !== 'portal') return undefined
-  const [, value] = /(?:^|; *)__Host-portal-session=([^;]+)/.exec(cookies ?? '') ?? []
-  return value === undefined ? undefined : hide.hash(value)
+  const start = `${sessionCookieName}=`
+  const cookie = cookies?.split(/; */).find(one => one.startsWith(start))
+  const value = cookie?.slice(start.length)
+  return value ? hide.hash(value) : undefined
 }
 
 /** The parameters that identify a login. */

@@ -8,7 +8,7 @@ import { listPortalGrants, revokeGrantsOf, revokePortalGrant } from '../../store
 import { listGroupsOf } from '../../store/memberships.ts'
 import { isId } from '../../values/is-id.ts'
 import { findLineProblem } from '../../values/line-problem.ts'
-import { redirectWithNotice, takeNotice } from '../notice.ts'
+import { redirectWithMessage, takeMessage } from '../message.ts'
 import { askFirst, makeAccountForm, readAccountForm, showAccountPage, visitorOf } from './account.ts'
 
 const path = '/account/token'
@@ -33,7 +33,7 @@ export function accessTokenRoutes(services: Pick<Services, 'addresses' | 'store'
       title: 'Access tokens',
       groups: await listGroupsOf(store.read, userId),
       tokens: await listPortalGrants(store.read, userId, clock()),
-      notice: takeNotice(services, reply, { path, userId }),
+      message: takeMessage(services, reply, { path, userId }),
       makeToken: makeAccountForm(services, request, 'make token'),
       longestName,
       ...refused,
@@ -110,8 +110,8 @@ export function accessTokenRoutes(services: Pick<Services, 'addresses' | 'store'
       { code: 'portal-tokens-revoked', user: userId, grantId: isAll ? 'all' : tokenId },
       'a user revoked access tokens',
     )
-    const notice = { about: isAll ? 'tokens revoked' : 'token revoked' } as const
-    return redirectWithNotice(services, reply, { path, userId, notice })
+    const message = { about: isAll ? 'tokens revoked' : 'token revoked' } as const
+    return redirectWithMessage(services, reply, { path, userId, message })
   }
 
   return { show, make, askToRevokeOne, askToRevokeAll, revoke }

@@ -9,7 +9,7 @@ import { findApplication } from '../../store/applications.ts'
 import { findAllowedName, listConsents } from '../../store/consents.ts'
 import { listMadeByClients } from '../../store/made-by-clients.ts'
 import { isId } from '../../values/is-id.ts'
-import { redirectWithNotice, takeNotice } from '../notice.ts'
+import { redirectWithMessage, takeMessage } from '../message.ts'
 import {
   accountFormLifetimeMs,
   askFirst,
@@ -36,13 +36,13 @@ export function allowedApplicationsRoutes(services: Pick<Services, 'addresses' |
     const userId = visitorOf(request).id
     const applications = await listConsents(store.read, userId, mostShown + 1)
     const made = await listMadeByClients(store.read, userId, { now: clock(), limit: mostShown + 1 })
-    const notice = takeNotice(services, reply, { path, userId })
+    const message = takeMessage(services, reply, { path, userId })
     return showAccountPage(reply, 'account/applications', {
       title: 'Applications',
       labUrl: services.addresses.labUrl,
       applications: applications.slice(0, mostShown),
       hasMore: applications.length > mostShown,
-      withdrawn: notice?.about === 'withdrawn' ? await findApplication(store.read, notice.clientId) : undefined,
+      withdrawn: message?.about === 'withdrawn' ? await findApplication(store.read, message.clientId) : undefined,
       made: made.slice(0, mostShown),
       hasMoreMade: made.length > mostShown,
       renewToken: makeAccountForm(services, request, 'renew'),
@@ -73,11 +73,11 @@ export function allowedApplicationsRoutes(services: Pick<Services, 'addresses' |
     const { fields } = readAccountForm(services, request, 'withdraw')
     const clientId = fields.clientId ?? ''
     const userId = visitorOf(request).id
-    // The notice shows the name of the application. If there was no consent, show no notice. Otherwise, a visitor could
+    // The message shows the name of the application. If there was no consent, show no message. Otherwise, a visitor could
     // send any client ID and read the name.
     if (!(await withdrawConsent(services, { userId, clientId }))) return reply.redirect(path, 303)
     request.log.info({ code: 'consent-withdrawn', clientId }, 'a consent was withdrawn')
-    return redirectWithNotice(services, reply, { path, userId, notice: { about: 'withdrawn', clientId } })
+    return redirectWithMessage(services, reply, { path, userId, message: { about: 'withdrawn', clientId } })
   }
 
   async function renewSecret(request: FastifyRequest, reply: FastifyReply) {

@@ -11,7 +11,7 @@ import { listInvitationsInto } from '../../store/invitations.ts'
 import { countMembers, isMember, listMembers } from '../../store/memberships.ts'
 import { findUser } from '../../store/users.ts'
 import { isId } from '../../values/is-id.ts'
-import { type PageNotice, redirectWithNotice, takeNotice } from '../notice.ts'
+import { type PageMessage, redirectWithMessage, takeMessage } from '../message.ts'
 import { askFirst, makeAccountForm, pathOf, readAccountForm, showAccountPage, visitorOf } from './account.ts'
 import { findProblem, groupsPath } from './group-problems.ts'
 
@@ -21,7 +21,7 @@ const mostAtFirst = 10
 
 /** The outcome of the form that was sent. The page of the group shows this outcome. */
 interface GroupOutcome {
-  notice?: PageNotice | undefined
+  message?: PageMessage | undefined
   userId?: string
   inviteProblem?: string
   name?: string
@@ -67,7 +67,7 @@ export function groupRoutes(services: Pick<Services, 'addresses' | 'store' | 'ke
     return group
   }
 
-  async function showGroup(reply: FastifyReply, groupId: string, { notice, ...outcome }: GroupOutcome) {
+  async function showGroup(reply: FastifyReply, groupId: string, { message, ...outcome }: GroupOutcome) {
     const { request } = reply
     const group = await requireVisitorsGroup(request, groupId)
     const members = await listMembers(store.read, groupId, membersOnPage)
@@ -81,8 +81,8 @@ export function groupRoutes(services: Pick<Services, 'addresses' | 'store' | 'ke
       applications: await listApplicationNamesIn(store.read, groupId, limits.applicationsInGroup),
       invitations: await listInvitationsInto(store.read, groupId),
       labUrl: services.addresses.labUrl,
-      notice,
-      removed: notice?.about === 'removed' && notice.userId ? await findUser(store.read, notice.userId) : undefined,
+      message,
+      removed: message?.about === 'removed' && message.userId ? await findUser(store.read, message.userId) : undefined,
       longestName: longestGroupName,
       name: group.name,
       formToken: makeAccountForm(services, request, 'change group'),
@@ -91,8 +91,8 @@ export function groupRoutes(services: Pick<Services, 'addresses' | 'store' | 'ke
   }
 
   async function show(request: FastifyRequest<OneGroup>, reply: FastifyReply) {
-    const notice = takeNotice(services, reply, { path: pathOf(request), userId: visitorOf(request).id })
-    return showGroup(reply, request.params.group_id, { notice })
+    const message = takeMessage(services, reply, { path: pathOf(request), userId: visitorOf(request).id })
+    return showGroup(reply, request.params.group_id, { message })
   }
 
   /** Receives all forms that change a group. The field `change` says what a form does. */
@@ -147,7 +147,7 @@ export function groupRoutes(services: Pick<Services, 'addresses' | 'store' | 'ke
   }
 
   async function removeMember(reply: FastifyReply, { groupId, callerId, userId }: GroupForm) {
-    // The notice shows a name only if the user ID belongs to a member. Otherwise, a visitor could send any user ID and
+    // The message shows a name only if the user ID belongs to a member. Otherwise, a visitor could send any user ID and
     // read the name of this user.
     const isNamed = isId(userId) && (await isMember(store.read, groupId, userId))
     const end = async () => {
@@ -215,8 +215,8 @@ export function groupRoutes(services: Pick<Services, 'addresses' | 'store' | 'ke
     })
   }
 
-  function goTo(reply: FastifyReply, path: string, notice: PageNotice) {
-    return redirectWithNotice(services, reply, { path, userId: visitorOf(reply.request).id, notice })
+  function goTo(reply: FastifyReply, path: string, message: PageMessage) {
+    return redirectWithMessage(services, reply, { path, userId: visitorOf(reply.request).id, message })
   }
 
   return { show, change, askToLeave, askToRemove }

@@ -7,7 +7,7 @@ import { Refusal } from '../../observe/refusal.ts'
 import type { Services } from '../../services.ts'
 import { listInvitationsOf } from '../../store/invitations.ts'
 import { listGroupsOf } from '../../store/memberships.ts'
-import { type PageNotice, redirectWithNotice, takeNotice } from '../notice.ts'
+import { type PageMessage, redirectWithMessage, takeMessage } from '../message.ts'
 import { makeAccountForm, readAccountForm, showAccountPage, visitorOf } from './account.ts'
 import { findProblem, groupsPath, problemsOfGroups } from './group-problems.ts'
 
@@ -15,7 +15,7 @@ const invitationsOnPage = 20
 
 /** The outcome of the form that was sent. The page shows this outcome together with its lists. */
 interface ListOutcome {
-  notice?: PageNotice | undefined
+  message?: PageMessage | undefined
   name?: string
   nameProblem?: string
   invitationProblem?: string
@@ -24,7 +24,7 @@ interface ListOutcome {
 export function groupListRoutes(services: Pick<Services, 'addresses' | 'store' | 'keyRing' | 'clock'>) {
   const { store } = services
 
-  async function showList(reply: FastifyReply, { notice, ...outcome }: ListOutcome) {
+  async function showList(reply: FastifyReply, { message, ...outcome }: ListOutcome) {
     const { request } = reply
     const userId = visitorOf(request).id
     const groups = await listGroupsOf(store.read, userId)
@@ -32,8 +32,8 @@ export function groupListRoutes(services: Pick<Services, 'addresses' | 'store' |
       title: 'Your groups',
       groups,
       invitations: await listInvitationsOf(store.read, userId, invitationsOnPage),
-      notice,
-      joined: notice?.about === 'joined' ? groups.find(({ id }) => id === notice.groupId) : undefined,
+      message,
+      joined: message?.about === 'joined' ? groups.find(({ id }) => id === message.groupId) : undefined,
       isFull: groups.length >= limits.groupsOfUser,
       longestName: longestGroupName,
       newGroup: makeAccountForm(services, request, 'create group'),
@@ -43,7 +43,9 @@ export function groupListRoutes(services: Pick<Services, 'addresses' | 'store' |
   }
 
   async function list(request: FastifyRequest, reply: FastifyReply) {
-    return showList(reply, { notice: takeNotice(services, reply, { path: groupsPath, userId: visitorOf(request).id }) })
+    return showList(reply, {
+      message: takeMessage(services, reply, { path: groupsPath, userId: visitorOf(request).id }),
+    })
   }
 
   async function create(request: FastifyRequest, reply: FastifyReply) {
@@ -101,8 +103,8 @@ export function groupListRoutes(services: Pick<Services, 'addresses' | 'store' |
     return goTo(reply, { about: 'declined', groupName })
   }
 
-  function goTo(reply: FastifyReply, notice: PageNotice) {
-    return redirectWithNotice(services, reply, { path: groupsPath, userId: visitorOf(reply.request).id, notice })
+  function goTo(reply: FastifyReply, message: PageMessage) {
+    return redirectWithMessage(services, reply, { path: groupsPath, userId: visitorOf(reply.request).id, message })
   }
 
   return { list, create, answerInvitation }

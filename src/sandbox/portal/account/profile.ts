@@ -7,7 +7,7 @@ import { listPortalGrants } from '../../store/grants.ts'
 import { listInvitationsOf } from '../../store/invitations.ts'
 import { listGroupsOf } from '../../store/memberships.ts'
 import { listPortalSessions, signOutEverywhere } from '../../store/portal-sessions.ts'
-import { redirectWithNotice } from '../notice.ts'
+import { redirectWithMessage } from '../message.ts'
 import { signedOutPath } from '../sign-in.ts'
 import { askFirst, makeAccountForm, readAccountForm, showAccountPage, visitorOf } from './account.ts'
 
@@ -59,7 +59,7 @@ export function profileRoutes(services: Pick<Services, 'store' | 'keyRing' | 'cl
     await store.transaction(db => signOutEverywhere(db, userId, clock()))
     request.log.info({ code: 'signed-out-everywhere', user: userId }, 'a user signed out everywhere')
     // The browser can keep its cookie, because the session that this cookie names has ended.
-    return redirectWithNotice(services, reply, { path: signedOutPath, notice: { about: 'signed out everywhere' } })
+    return redirectWithMessage(services, reply, { path: signedOutPath, message: { about: 'signed out everywhere' } })
   }
 
   return { show, askToEndEverywhere, endEverywhere }
