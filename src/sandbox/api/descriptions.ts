@@ -2,8 +2,9 @@
 // they contain no secrets.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Description } from '../http/describe.ts'
+import type { OpenApi } from '../http/openapi-types.ts'
 import type { Addresses } from '../services.ts'
-import { type OpenApi, toRaml } from './raml.ts'
+import { toRaml } from './raml.ts'
 
 /** The title, the address and the tags of the API description. Pass this value to describeRoutes. */
 export function apiDescription({ apiUrl }: Pick<Addresses, 'apiUrl'>): Description {

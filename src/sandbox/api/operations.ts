@@ -2,7 +2,7 @@
 // these objects.
 import { limits } from '../groups/limits.ts'
 import { answer, inEnvelopeOrNot, parameters, ref } from '../http/describe.ts'
-import { contexts } from './schemas.ts'
+import { contexts } from '../values/contexts.ts'
 
 const appId = { app_id: { type: 'string', description: 'Id of the application.' } }
 const userId = { user_id: { type: 'string', description: 'Id of the user.' } }

@@ -3,8 +3,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Addresses } from '../services.ts'
 import { appTokenLifetime } from '../tokens/access-token.ts'
+import { contexts } from '../values/contexts.ts'
 import { showPage } from '../web/page-headers.ts'
-import { contexts } from './schemas.ts'
 
 /** Shows the page at the API's own address. This page says what the API is, and where to read more. */
 export function homeHandler({ apiUrl, portalUrl, labUrl }: Addresses) {

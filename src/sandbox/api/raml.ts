@@ -1,45 +1,6 @@
 // The RAML 1.0 description of the API (rule api-descriptions), made from its OpenAPI document.
 import { stringify } from 'yaml'
-
-type Schema = Record<string, unknown> & {
-  $ref?: string
-  type?: string
-  format?: string
-  description?: string
-  properties?: Record<string, Schema>
-  required?: string[]
-  additionalProperties?: Schema
-  items?: Schema
-  anyOf?: Schema[]
-}
-
-interface Answer {
-  description: string
-  headers?: Record<string, { schema: Schema; description?: string }>
-  content?: Record<string, { schema: Schema }>
-}
-
-interface Operation {
-  operationId: string
-  summary: string
-  description?: string
-  parameters?: {
-    name: string
-    in: 'path' | 'query' | 'header'
-    required?: boolean
-    description?: string
-    schema: Schema
-  }[]
-  requestBody?: { content: Record<string, { schema: Schema }> }
-  responses: Record<string, Answer>
-}
-
-export interface OpenApi {
-  info: { title: string; version: string; description: string }
-  servers: { url: string }[]
-  components: { schemas: Record<string, Schema> }
-  paths: Record<string, Record<string, Operation>>
-}
+import type { OpenApi, Operation, Schema } from '../http/openapi-types.ts'
 
 export function toRaml({ info, servers, components, paths }: OpenApi): string {
   const description = {

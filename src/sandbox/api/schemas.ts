@@ -3,17 +3,7 @@
 import { changedApplication, clientFields, descriptiveFields, newApplication } from '../applications/fields.ts'
 import { longestGroupName } from '../groups/limits.ts'
 import { listOf, object, only, ref, type Schema, text } from '../http/describe.ts'
-
-const platform = 'https://standards.oftrust.net/v2/Context'
-
-/** The address of the data model of each type. Request bodies and answers contain this address. */
-export const contexts = {
-  App: `${platform}/Identity/Digital/Software/App/`,
-  Group: `${platform}/Identity/Group/`,
-  DeveloperOf: `${platform}/Link/Role/DeveloperOf/`,
-  MemberOf: `${platform}/Link/Role/MemberOf/`,
-  collection: 'https://schema.org/',
-}
+import { contexts } from '../values/contexts.ts'
 
 const uuid = { type: 'string', format: 'uuid' }
 const time = { type: 'string', format: 'date-time', description: 'RFC 3339, with +00:00.' }

@@ -5,7 +5,7 @@ import type { Application } from '../store/applications.ts'
 import type { Group } from '../store/groups.ts'
 import type { Invitation } from '../store/invitations.ts'
 import type { Membership } from '../store/memberships.ts'
-import { contexts } from './schemas.ts'
+import { contexts } from '../values/contexts.ts'
 
 export function toCollection<T>(items: T[]) {
   return { '@context': contexts.collection, '@type': 'collection', ItemList: items }

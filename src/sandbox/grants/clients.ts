@@ -4,7 +4,7 @@ import { Refusal } from '../observe/refusal.ts'
 import type { Services } from '../services.ts'
 import { findApplication } from '../store/applications.ts'
 import { listSecretHashes } from '../store/client-secrets.ts'
-import { type Bucket, countFailure, failureWindowMs, findBackOff } from '../store/failures.ts'
+import { type Bucket, countFailure, failureWindowMs, findBackOff, sourceBucket } from '../store/failures.ts'
 import { hashToken } from '../tokens/opaque-token.ts'
 import { isEqual } from '../values/is-equal.ts'
 import { isId } from '../values/is-id.ts'
@@ -29,7 +29,7 @@ export async function authenticateClient(
     // All strings that are not possible client ids share one failure counter. Otherwise an attacker could fill the
     // table with invented ids.
     { key: `client ${isPossible ? clientId : '(impossible)'}`, limit: 10, windowMs: failureWindowMs },
-    { key: `address ${sourceOf()}`, limit: 100, windowMs: failureWindowMs },
+    sourceBucket(sourceOf()),
   ]
   const retryAfterSeconds = await findBackOff(store.read, buckets, clock())
   if (retryAfterSeconds > 0) throw new Refusal('too-many-failures', { retryAfterSeconds })

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { Refusal } from '../observe/refusal.ts'
 import type { Services } from '../services.ts'
-import { type Bucket, countFailure, failureWindowMs, findBackOff } from '../store/failures.ts'
+import { type Bucket, countFailure, failureWindowMs, findBackOff, sourceBucket } from '../store/failures.ts'
 import { signOutEverywhere } from '../store/portal-sessions.ts'
 import { type Credentials, findCredentials, replacePasswordHash } from '../store/users.ts'
 import { hashToken } from '../tokens/opaque-token.ts'
@@ -46,7 +46,7 @@ export async function checkPassword(
   const ownBucket = findOwnBucket(knownBrowser, credentials)
   const everybody: Bucket[] = [
     { key: accountBucket(email), limit: 10, windowMs: failureWindowMs },
-    { key: `address ${source}`, limit: 100, windowMs: failureWindowMs },
+    sourceBucket(source),
   ]
   const findBuckets = async () =>
     ownBucket && (await findBackOff(store.read, [ownBucket], clock())) === 0 ? [ownBucket] : everybody

@@ -2,6 +2,7 @@
 // description.
 import type { Description } from '../http/describe.ts'
 import type { Addresses } from '../services.ts'
+import { contexts } from '../values/contexts.ts'
 import { describePortal } from './metadata.ts'
 
 const description =
@@ -51,7 +52,7 @@ export function portalCallsPage({ portalUrl, apiUrl, labUrl }: Addresses) {
       refresh_token: 'v3Jm0Qh7sWc5Tz9rLb3NfYp8GdVa1U',
       expires_in: 86_400,
       state: 'af0ifjsldkj',
-      '@context': 'https://standards.oftrust.net/v2/Context/Identity/LegalParty/Person/',
+      '@context': contexts.Person,
       '@id': userId,
       userId,
       clientId: '8f6f2f4e-6d1c-4a55-b6f0-3c8d1f0a9b21',

@@ -16,6 +16,7 @@ import { registerUser } from '../people/register.ts'
 import type { Services } from '../services.ts'
 import { type Credentials, findUser, type User } from '../store/users.ts'
 import { identifyCaller } from '../tokens/identify-caller.ts'
+import { contexts } from '../values/contexts.ts'
 import { isFromOtherSite } from './cross-site-guard.ts'
 import { errorPageOf } from './error-pages.ts'
 import { readFields, requireBodyFields, setCallHeaders } from './fields.ts'
@@ -108,7 +109,7 @@ export function userCallRoutes(services: CallServices) {
 
 function toPersonJson({ id, email, firstName, lastName }: User): PersonAnswer {
   return {
-    '@context': 'https://standards.oftrust.net/v2/Context/Identity/LegalParty/Person/',
+    '@context': contexts.Person,
     '@type': 'Person',
     '@id': id,
     email,

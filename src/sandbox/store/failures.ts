@@ -19,6 +19,14 @@ export interface Bucket {
 export const failureWindowMs = 15 * 60_000
 
 /**
+ * The count for the address that requests come from. Failed sign-ins and wrong client secrets share this count on
+ * purpose: whoever guesses one of them may also guess the other.
+ */
+export function sourceBucket(source: string): Bucket {
+  return { key: `address ${source}`, limit: 100, windowMs: failureWindowMs }
+}
+
+/**
  * If two requests arrive at the same time, the request that read the clock earlier may be counted later. The window of
  * this request then ends a little before the stored window, although no clock is wrong. The code accepts differences up
  * to this limit.

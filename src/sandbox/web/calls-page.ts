@@ -1,9 +1,10 @@
 // The page that tells developers how to make the calls. It works without scripts.
 import { STATUS_CODES } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { OpenApi } from '../http/openapi-types.ts'
 import { readAsset } from './assets.ts'
 import { showPage } from './page-headers.ts'
-import { describeCalls, type OpenApi, type Reference, type Samples } from './reference.ts'
+import { describeCalls, type Reference, type Samples } from './reference.ts'
 
 /** Pass these files to registerViews in the scope that shows the page. */
 export const callsAssets = [readAsset('calls.css')]

@@ -1,53 +1,7 @@
 // Makes the contents of the page that describes the calls, from the OpenAPI document. For each call, the page shows the
 // fields, an example to copy, and the answer.
 
-interface Schema {
-  $ref?: string
-  type?: string
-  format?: string
-  description?: string
-  enum?: string[]
-  examples?: unknown[]
-  minLength?: number
-  maxLength?: number
-  properties?: Record<string, Schema>
-  required?: string[]
-  additionalProperties?: Schema
-  items?: Schema
-  anyOf?: Schema[]
-}
-
-interface Parameter {
-  name: string
-  in: 'path' | 'query' | 'header'
-  required?: boolean
-  description?: string
-  schema: Schema
-}
-
-interface Answer {
-  description: string
-  headers?: Record<string, { description?: string; schema: Schema }>
-  content?: Record<string, { schema: Schema }>
-}
-
-interface Operation {
-  operationId: string
-  summary: string
-  description?: string
-  tags: string[]
-  security?: object[]
-  parameters?: Parameter[]
-  requestBody?: { content: Record<string, { schema: Schema; example?: unknown }> }
-  responses: Record<string, Answer>
-}
-
-export interface OpenApi {
-  servers: { url: string }[]
-  tags: { name: string }[]
-  components: { schemas: Record<string, Schema> }
-  paths: Record<string, Record<string, Operation>>
-}
+import type { Answer, OpenApi, Operation, Parameter, Schema } from '../http/openapi-types.ts'
 
 /**
  * Values for the example answers. The key is the name of a field, such as `name`, or its type and name, such as

@@ -1,7 +1,7 @@
 // Tests the limits on groups, invitations and applications.
 import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
-import { contexts } from '../../../src/sandbox/api/schemas.ts'
+import { contexts } from '../../../src/sandbox/values/contexts.ts'
 import { buildTestSandbox } from '../support/build-test-sandbox.ts'
 import { type ApiCaller, callAsDeveloper, callFromPortal, makeCreateBody } from '../support/call-api.ts'
 import { openDatabases } from '../support/each-database.ts'

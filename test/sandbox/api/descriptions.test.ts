@@ -140,7 +140,7 @@ t.test('api-descriptions: the API’s RAML 1.0 document is valid, and can be rea
 t.test('the RAML document quotes strings that YAML would otherwise not read as strings', async t => {
   const info = { title: 'No', version: 'true', description: 'null' }
   const schemas = { on: { type: 'string', description: 'Yesterday' } }
-  const text = toRaml({ info, servers: [], components: { schemas }, paths: {} })
+  const text = toRaml({ info, servers: [], tags: [], components: { schemas }, paths: {} })
   for (const line of ['title: "No"', 'version: "true"', 'description: "null"', '  "on":', '    description: Yesterday'])
     t.ok(text.split('\n').includes(line), line)
 })

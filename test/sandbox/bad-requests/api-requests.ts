@@ -1,6 +1,6 @@
 // Bad requests to the application API.
 import type { LightMyRequestResponse } from 'fastify'
-import { contexts } from '../../../src/sandbox/api/schemas.ts'
+import { contexts } from '../../../src/sandbox/values/contexts.ts'
 import { getAccessToken } from '../support/browser.ts'
 import type { TestSandbox } from '../support/build-test-sandbox.ts'
 import { type ApiCaller, callAsDeveloper, callAsStranger, callFromPortal, makeCreateBody } from '../support/call-api.ts'

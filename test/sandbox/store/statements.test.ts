@@ -1,7 +1,7 @@
 // Tests that the sandbox does not send more SQL statements, or read more rows, when there is more data.
 import t from 'tap'
-import { contexts } from '../../../src/sandbox/api/schemas.ts'
 import { sweep } from '../../../src/sandbox/store/sweep.ts'
+import { contexts } from '../../../src/sandbox/values/contexts.ts'
 import { exchange, logIn } from '../support/browser.ts'
 import { buildTestSandbox, type TestSandbox } from '../support/build-test-sandbox.ts'
 import { callAsDeveloper, makeCreateBody } from '../support/call-api.ts'

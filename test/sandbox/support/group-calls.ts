@@ -1,6 +1,6 @@
 // Calls to the application API about groups and their members.
 import type { LightMyRequestResponse } from 'fastify'
-import { contexts } from '../../../src/sandbox/api/schemas.ts'
+import { contexts } from '../../../src/sandbox/values/contexts.ts'
 import type { TestSandbox } from './build-test-sandbox.ts'
 import { type ApiCaller, callFromPortal } from './call-api.ts'
 import { newcomer, openAsDeveloper, openAsNewcomer } from './forms.ts'

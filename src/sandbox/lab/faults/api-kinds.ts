@@ -1,5 +1,6 @@
 // Faults in the content of API answers: refusals in other formats, unexpected texts and fields, long lists.
 import { randomUUID } from 'node:crypto'
+import { contexts } from '../../values/contexts.ts'
 import { large } from './connection-kinds.ts'
 import { type Answer, anyJson, json, type Kind, type Kinds, textUpTo, wholeNumberFrom } from './kind.ts'
 import type { Place } from './places.ts'
@@ -158,7 +159,7 @@ function makeApplication(index: number): Members {
   const now = new Date().toISOString().replace('Z', '+00:00')
   const user = '00000000-0000-4000-8000-000000000000'
   return {
-    '@context': 'https://standards.oftrust.net/v2/Context/Identity/Digital/Software/App/',
+    '@context': contexts.App,
     '@type': 'App',
     '@id': randomUUID(),
     data: { name: `Application ${index + 1}`, description: '', privacyPolicyUrl: '', webPageUrl: '', iconUrl: '' },

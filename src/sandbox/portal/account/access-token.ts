@@ -6,6 +6,7 @@ import { makePortalToken } from '../../grants/tokens.ts'
 import type { Services } from '../../services.ts'
 import { listPortalGrants, revokeGrantsOf, revokePortalGrant } from '../../store/grants.ts'
 import { listGroupsOf } from '../../store/memberships.ts'
+import { contexts } from '../../values/contexts.ts'
 import { isId } from '../../values/is-id.ts'
 import { findLineProblem } from '../../values/line-problem.ts'
 import { redirectWithMessage, takeMessage } from '../message.ts'
@@ -125,7 +126,7 @@ function makeCurlLines(apiUrl: string, groupId: string | undefined) {
   // Inside double quotes, the shell replaces the variable with its value.
   const list = `curl -sS ${apiUrl}/apps/v1 \\\n  -H "Authorization: Bearer $TOKEN"`
   const envelope = {
-    context: 'https://standards.oftrust.net/v2/Context/Identity/Digital/Software/App/',
+    context: contexts.App,
     type: 'App',
     data: {
       groupId,
