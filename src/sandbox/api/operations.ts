@@ -1,5 +1,6 @@
 // Describes all operations of the API: parameters, bodies and every answer. The description of the API is made from
 // these objects.
+import { exampleFields } from '../applications/fields.ts'
 import { limits } from '../groups/limits.ts'
 import { answer, inEnvelopeOrNot, parameters, ref } from '../http/describe.ts'
 import { contexts } from '../values/contexts.ts'
@@ -55,19 +56,6 @@ const ifMatch = {
   },
 }
 
-/** Readers can send this example after they have filled in the id of their own group. */
-const exampleApp = {
-  name: 'Weather',
-  description: 'Shows the weather.',
-  webPageUrl: '',
-  iconUrl: '',
-  privacyPolicyUrl: '',
-  redirectUris: 'http://localhost:3000/exchangeToken',
-  defaultRedirectUri: 'http://localhost:3000/exchangeToken',
-  scopes: '',
-  defaultScopes: '',
-}
-
 const envelope = (data: object) => ({ context: contexts.App, type: 'App', data })
 
 export const listApplicationsCall = {
@@ -88,7 +76,8 @@ export const createApplicationCall = {
   tags: ['Applications'],
   body: {
     ...inEnvelopeOrNot('NewAppEnvelope', 'NewApp'),
-    examples: [envelope({ groupId: '$GROUP_ID', ...exampleApp })],
+    // Readers can send this example after they have filled in the id of their own group.
+    examples: [envelope({ groupId: '$GROUP_ID', ...exampleFields })],
   },
   response: {
     201: withTag('The application, its client with the secret, and two access tokens.', 'CreatedApp'),
@@ -123,7 +112,7 @@ export const updateApplicationCall = {
   tags: ['Applications'],
   params: parameters(appId),
   headers: parameters(ifMatch),
-  body: { ...inEnvelopeOrNot('ChangedAppEnvelope', 'ChangedApp'), examples: [envelope(exampleApp)] },
+  body: { ...inEnvelopeOrNot('ChangedAppEnvelope', 'ChangedApp'), examples: [envelope(exampleFields)] },
   response: {
     200: answer('The application and its client, without secrets.', 'AppWithClient'),
     ...refusalAnswers(403, 404, 412, 413, 415, 422),

@@ -1,9 +1,11 @@
 // The web pages of the API's listener: the home page, and the content of the page that describes the calls. Anyone can
 // read these pages, because they contain no secrets.
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { exampleFields } from '../applications/fields.ts'
 import type { Addresses } from '../services.ts'
 import { appTokenLifetime } from '../tokens/access-token.ts'
 import { contexts } from '../values/contexts.ts'
+import { curlList } from '../web/curl.ts'
 import { showPage } from '../web/page-headers.ts'
 
 /** Shows the page at the API's own address. This page says what the API is, and where to read more. */
@@ -14,8 +16,7 @@ export function homeHandler({ apiUrl, portalUrl, labUrl }: Addresses) {
       width: 'middle',
       brand: 'Application API',
       scripts: ['copy-buttons.js'],
-      // Inside double quotes, the shell replaces the variable with its value.
-      list: `curl -sS ${apiUrl}/apps/v1 \\\n  -H "Authorization: Bearer $TOKEN"`,
+      list: curlList(apiUrl),
       portalUrl,
       labUrl,
     })
@@ -42,10 +43,7 @@ const samples = {
   to: exampleGroup,
   createdBy: exampleUser,
   updatedBy: exampleUser,
-  name: 'Weather',
-  description: 'Shows the weather.',
-  redirectUris: 'http://localhost:3000/exchangeToken',
-  defaultRedirectUri: 'http://localhost:3000/exchangeToken',
+  ...exampleFields,
   clientSecrets: [exampleSecret],
   clientSecret: exampleSecret,
   token: 'eyJhbGciOiJFUzI1NiIs…',

@@ -64,6 +64,11 @@ export const clientFields = {
 
 const fields = { ...descriptiveFields, ...clientFields } as const
 
+/** The first example of each field. */
+export const exampleFields = Object.fromEntries(
+  Object.entries(fields).map(([name, { examples }]) => [name, examples[0]]),
+)
+
 /**
  * The data of a new application. A field that was added to the API later is not in `required`, because older clients do
  * not send the field.

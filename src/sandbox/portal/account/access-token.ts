@@ -9,6 +9,7 @@ import { listGroupsOf } from '../../store/memberships.ts'
 import { contexts } from '../../values/contexts.ts'
 import { isId } from '../../values/is-id.ts'
 import { findLineProblem } from '../../values/line-problem.ts'
+import { curlList } from '../../web/curl.ts'
 import { redirectWithMessage, takeMessage } from '../message.ts'
 import { askFirst, makeAccountForm, readAccountForm, showAccountPage, visitorOf } from './account.ts'
 
@@ -123,8 +124,7 @@ export function accessTokenRoutes(services: Pick<Services, 'addresses' | 'store'
  * is no group, `create` is undefined.
  */
 function makeCurlLines(apiUrl: string, groupId: string | undefined) {
-  // Inside double quotes, the shell replaces the variable with its value.
-  const list = `curl -sS ${apiUrl}/apps/v1 \\\n  -H "Authorization: Bearer $TOKEN"`
+  const list = curlList(apiUrl)
   const envelope = {
     context: contexts.App,
     type: 'App',
