@@ -6,6 +6,7 @@ import { type Check, Failed, type Obstacle, Undecided } from './check.ts'
 import type { ClientProcess } from './client-process.ts'
 import { type CheckContext, createContext } from './context.ts'
 import { describePage } from './findings.ts'
+import { isCallOfUser } from './platform-calls.ts'
 import { describeOutput } from './report/client-output.ts'
 import { describeHttpExchange } from './report/describe.ts'
 import { hide } from './report/hide.ts'
@@ -96,7 +97,7 @@ async function tryLogin(context: CheckContext): Promise<Obstacle | undefined> {
     await makeApplication(context, await context.person(), { name: nameOfFirst })
     const visitor = context.browser()
     const page = await context.signIn(visitor)
-    if (await context.isSignedIn(visitor)) return undefined
+    if ((await context.isSignedIn(visitor)) && !(await keepsTheList(context, visitor))) return undefined
     shared = await findSharedAnswer(context, visitor)
     if (shared) throw shared
     const behind = await visitor.visit(context.url(settings.page))
@@ -109,7 +110,7 @@ async function tryLogin(context: CheckContext): Promise<Obstacle | undefined> {
     const isUnanswered = context.firstLost() !== undefined
     return {
       stage,
-      causes: isCauseUnclear ? [] : causes[stage],
+      causes: findCauses(error, stage),
       message: error.message,
       evidence,
       ...(!isCauseUnclear && error.fix && { fix: error.fix }),
@@ -122,14 +123,37 @@ async function tryLogin(context: CheckContext): Promise<Obstacle | undefined> {
   }
 }
 
+/** The suite cannot tell who is signed in. The check `list-current` reports what the client should change. */
+class KeepsTheList extends Undecided {}
+
+function findCauses(error: Failed | Undecided, stage: Obstacle['stage']): string[] {
+  if (error instanceof KeepsTheList) return ['list-current']
+  return error instanceof Undecided ? [] : causes[stage]
+}
+
 /** The name of an application that belongs only to the visitor of the plain login. */
 const nameOfFirst = 'Application of the first visitor'
+
+/**
+ * Whether the client shows the list to a signed-in visitor again without a call to the API. Tries this several times,
+ * because a client with several processes may keep the list in each process.
+ */
+async function keepsTheList(context: CheckContext, visitor: Browser): Promise<boolean> {
+  const { id } = await context.person()
+  for (let visits = 0; visits < 3; visits++) {
+    const { result: shown, steps } = await context.during(() =>
+      context.visitUntilPortal(visitor.newTab(), context.settings.page),
+    )
+    if (shown.body.includes(nameOfFirst) && !steps.some(step => isCallOfUser(step, id))) return true
+  }
+  return false
+}
 
 /**
  * The suite knows that a visitor is signed in because the client calls the API for each page. Some clients keep the
  * API's answer instead, and show it again. This function returns a failure if the client shows the answer of one
  * visitor to another visitor. If the client shows the answer only to the same visitor, the suite cannot judge the
- * client, and the function throws Undecided.
+ * client, and the function throws KeepsTheList.
  */
 async function findSharedAnswer(context: CheckContext, visitor: Browser): Promise<Failed | undefined> {
   const { page } = context.settings
@@ -139,7 +163,7 @@ async function findSharedAnswer(context: CheckContext, visitor: Browser): Promis
   await context.signIn(browser, { person: await context.otherPerson() })
   const shown = await context.visitUntilPortal(browser, page)
   if (!shown.body.includes(nameOfFirst))
-    throw new Undecided(
+    throw new KeepsTheList(
       `The client shows ${page} again without a call to the API, so the suite cannot tell who is signed in. Start the client without its cache, or name another page with --page.`,
     )
   return new Failed(

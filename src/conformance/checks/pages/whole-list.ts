@@ -72,6 +72,35 @@ export const wholeList: CheckDefinition[] = [
     },
   },
   {
+    id: 'list-current',
+    title: 'An application that was just created is in the list, whichever process of the client answers',
+    rule: 'whole-list',
+    why: 'A visitor who has created an application looks for it in the list. Another member of the group may also have created one.',
+    fix: 'Call the API for each request for the list. If you keep the answer, keep it only until this request ends.',
+    needs: ['page'],
+    async run(context) {
+      const person = await context.person()
+      const browser = context.browser()
+      const visitList = () => context.visitUntilPortal(browser.newTab(), context.settings.page)
+      await makeApplication(context, person, { name: 'Listed-before' })
+      await context.signIn(browser)
+      // Several processes may answer these visits. Each of them may keep the list.
+      for (let visits = 0; visits < 4; visits++) {
+        if (!shownText(await visitList()).includes('Listed-before'))
+          throw new NotApplicable('the page behind the login shows no applications')
+      }
+      await makeApplication(context, person, { name: 'Listed-after' })
+      for (let visits = 0; visits < 4; visits++) {
+        const page = await visitList()
+        expect(
+          shownText(page).includes('Listed-after'),
+          'After an application was created at the API, the list did not show it.',
+          page,
+        )
+      }
+    },
+  },
+  {
     id: 'list-same-name',
     title:
       'If the names of several applications are equal, or differ only in upper and lower case, all of them are in the list',

@@ -1,6 +1,7 @@
 // Clients that leave applications out of the list: when they divide a long list into pages, or when several applications
 // have the same name.
 import { type Behaviour, correct } from '../../behaviour.ts'
+import { sendWith } from '../../call-changes.ts'
 import { bodyWith } from '../../changes.ts'
 import { type Mistake, mistake } from '../../mistake.ts'
 
@@ -35,7 +36,20 @@ const listBy = (keyOf: (name: string) => string): Partial<Behaviour> => ({
   readList: answer => [...new Map(correct.readList(answer).map(one => [keyOf(one.name), one])).values()],
 })
 
+/** Keeps the answer to the call for the list, and shows it again to the same visitor. */
+const keepsTheList = sendWith(
+  ({ method, url }) => method === 'GET' && url.endsWith('/apps/v1'),
+  async (visit, call, send) => {
+    const key = `list ${call.headers.authorization}`
+    const known = visit.memory.get(key) as Awaited<ReturnType<typeof send>> | undefined
+    const answer = known ?? (await send())
+    visit.memory.set(key, answer)
+    return answer
+  },
+)
+
 export const wholeList: Mistake[] = [
+  mistake('list-kept-for-each-visitor', 'list-current', keepsTheList),
   mistake(
     'rest-of-the-list-missing',
     'list-every-page',
