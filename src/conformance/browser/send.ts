@@ -39,24 +39,38 @@ export const sendOverNetwork = sendWith(agent)
 
 /**
  * Returns a function that sends all its requests over one connection, so that one process of the client answers them.
- * If the client closes the connection, the next request opens a new connection.
+ * If the client has closed the connection, the next request opens a new connection.
  */
 export function sendOverOneConnection(): Send {
-  const send = sendWith(new Agent({ connections: 1, keepAliveTimeout: 5000, connect: { lookup: findHost } }))
+  const oneConnection = new Agent({
+    connections: 1,
+    keepAliveTimeout: keepAliveMs,
+    keepAliveMaxTimeout: keepAliveMs,
+    connect: { lookup: findHost },
+  })
+  const send = sendWith(oneConnection)
   let isFirst = true
   return async (outgoing, signal, onHeaders) => {
-    const mayBeClosed = !isFirst
+    const isOnOldConnection = !isFirst
     isFirst = false
+    let isAnswered = false
     try {
-      return await send(outgoing, signal, onHeaders)
+      return await send(outgoing, signal, headers => {
+        isAnswered = true
+        onHeaders(headers)
+      })
     } catch (error) {
-      // The client may have closed the idle connection just when this request was sent. Browsers then use a new
-      // connection.
-      if (mayBeClosed && isConnectionBroken(error)) return sendOverNetwork(outgoing, signal, onHeaders)
+      // The client may have closed the idle connection just when this request was sent. Browsers then send the request
+      // again on a new connection.
+      if (isOnOldConnection && !isAnswered && isConnectionBroken(error))
+        return sendOverNetwork(outgoing, signal, onHeaders)
       throw error
     }
   }
 }
+
+/** How long an idle connection stays open. Many servers close an idle connection after five seconds. */
+const keepAliveMs = 5000
 
 function sendWith(dispatcher: Dispatcher): Send {
   return async ({ method, url, headers, body }, signal, onHeaders) => {

@@ -1,7 +1,7 @@
-// Estimates how many random bits the values have that one program has made. The estimate is an upper bound.
+// Estimates how many random bits there are in values that one program has made. The estimate is an upper bound.
 import { alphabetSize } from '../../sandbox/lab/record/entropy.ts'
 
-/** Looks only at the positions at which the values differ. */
+/** Returns the bits at the positions where the values differ. */
 export function changingBitsOf(texts: string[]): number {
   const length = Math.min(...texts.map(text => text.length))
   const columns = Array.from({ length }, (_, at) => texts.map(text => text[at]).join(''))

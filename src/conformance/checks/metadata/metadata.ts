@@ -892,10 +892,11 @@ const definitions: CheckDefinition[] = [
     isAlone: true,
     async run(context) {
       await letEveryProcessRead(context)
+      const { page, logout } = context.settings
+      const isRevoking = page !== '' && logout !== undefined && (await revokesAtSignOut(context))
+      // If the client revokes nothing, the line above waits for a long time, and an open connection would close.
       const browser = browserOfOneProcess(context)
       if (!(await usesPkce(context, browser))) throw new NotApplicable('the client does not use PKCE')
-      const { page, logout } = context.settings
-      const isRevoking = page !== '' && logout !== undefined && (await revokesAtSignOut(context, { browser }))
       const before = context.platform.steps.length
       await context.order('metadata-503', { times: 'always', state: undefined })
       const later: Start[] = []

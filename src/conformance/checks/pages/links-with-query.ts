@@ -44,14 +44,21 @@ export const linksWithQuery: CheckDefinition[] = [
       }
       if (judged > 0) return
       const { browser, page: list, searches } = await openSearches(context)
-      const found: Page[] = []
-      for (const { form, field } of searches) found.push(await browser.submit(list, form, { [field]: 'conformance' }))
-      for (const url of otherPagesOf(list).slice(0, 1)) found.push(await browser.visit(url, { from: list }))
-      for (const { url, status } of found) {
+      const found: { how: string; page: Page }[] = []
+      for (const { form, field } of searches) {
+        const page = await browser.submit(list, form, { [field]: 'conformance' })
+        found.push({ how: 'A search opens', page })
+      }
+      for (const url of otherPagesOf(list).slice(0, 1))
+        found.push({ how: 'The list links to', page: await browser.visit(url, { from: list }) })
+      for (const {
+        how,
+        page: { url, status },
+      } of found) {
         const seen = await browser.newTab().visit(url, { from, ...context.beforePortal })
         if (status !== 200 || seen.stoppedAt !== undefined || seen.status !== 200) continue
         judged++
-        const what = `The list links to ${shortOf(url)}, or a search opens this address. A link to this address from another site opened ${shortOf(seen.url)}.`
+        const what = `${how} ${shortOf(url)}. A link to this address from another site opened ${shortOf(seen.url)}.`
         expect(seen.url === url, what, seen)
       }
       if (judged === 0)
