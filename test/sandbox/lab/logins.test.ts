@@ -204,6 +204,23 @@ t.test(
   },
 )
 
+t.test(
+  'if a browser sends a login request again, and only the consent page shows that it is the same browser, the state does not count as repeated',
+  async t => {
+    const { logins, begin, record, hide } = buildLogins()
+    const state = random()
+    const headers = { cookie: '__Host-portal-session=a-session' }
+    const first = begin('app-1', state, { headers, location: 'http://localhost/?code=a-code' })
+    t.equal(record({ kind: 'exchange', body: { code: 'a-code' } }), first)
+    const again = begin('app-1', state)
+    t.not(again, first)
+    t.ok(logins.othersOf(again).haveState(hide.hash(state)))
+    const startPath = `/?${new URLSearchParams({ client_id: 'app-1', state })}`
+    t.equal(record({ kind: 'consent', headers, about: { startPath } }), again)
+    t.notOk(logins.othersOf(again).haveState(hide.hash(state)))
+  },
+)
+
 t.test('a listener for steps gets each new step until the listener is removed', async t => {
   const { logins, begin } = buildLogins()
   const heard: number[] = []

@@ -13,9 +13,9 @@ import {
   stepsOf,
 } from './recorded.ts'
 
-/** Whether the step can say something about other logins. */
-export function isCompared({ kind }: RecordedStep): boolean {
-  return kind === 'authorize' || kind === 'exchange' || kind === 'metadata'
+/** Whether the step can change the summary of its login. */
+export function isCompared({ kind, about }: RecordedStep): boolean {
+  return about.portalSession !== undefined || kind === 'authorize' || kind === 'exchange' || kind === 'metadata'
 }
 
 /** What the laboratory knows about the other logins of the same client. */
@@ -56,6 +56,8 @@ type Login = Pick<RecordedLogin, 'id' | 'clientId' | 'steps' | 'leftOut'>
 interface Summary {
   /** The login itself, which may get more steps later. */
   login: Login
+  /** The client of the login when the summary was made. */
+  clientId: string | undefined
   /** A hash of the portal's session cookie. Undefined if no step of the login contained this cookie. */
   portalSession: string | undefined
   states: HiddenState[]
@@ -88,7 +90,9 @@ export function createLoginComparison() {
   function completedInTime(key: string): Summary[] {
     const known = sortedSessions.get(key)
     if (known) return known
-    const completed = [...(index.get(key) ?? [])].filter(({ completedAt }) => completedAt !== undefined)
+    const found = index.get(key)
+    if (!found) return []
+    const completed = [...found].filter(({ completedAt }) => completedAt !== undefined)
     const sorted = completed.sort((one, other) => timeOf(one) - timeOf(other))
     sortedSessions.set(key, sorted)
     return sorted
@@ -130,7 +134,7 @@ export function createLoginComparison() {
       const withValue = (kind: Kind, value: string) => index.get(keyOf(own, kind, value)) ?? new Set()
       /** Whether one of the other logins with this value matches. */
       function someOther(kind: Kind, value: string, matches: (other: Summary) => boolean): boolean {
-        for (const one of withValue(kind, value)) if (one !== own && matches(one)) return true
+        for (const one of withValue(kind, value)) if (one.login.id !== login.id && matches(one)) return true
         return false
       }
       /** Whether the other login may have the same values only because the browser sent a request again. */
@@ -164,7 +168,7 @@ type Kind = 'state' | 'beginning' | 'challenge' | 'session'
 
 /** Logins without a client are not compared, so they have no keys. */
 function keysOf(summary: Summary): string[] {
-  if (summary.login.clientId === undefined) return []
+  if (summary.clientId === undefined) return []
   return [
     ...summary.states.map(({ hash }) => keyOf(summary, 'state', hash)),
     ...summary.states.flatMap(({ beginning }) => (beginning ? keyOf(summary, 'beginning', beginning) : [])),
@@ -173,8 +177,8 @@ function keysOf(summary: Summary): string[] {
   ]
 }
 
-function keyOf({ login }: Summary, kind: Kind, value: string): string {
-  return `${kind} ${login.clientId} ${value}`
+function keyOf({ clientId }: Summary, kind: Kind, value: string): string {
+  return `${kind} ${clientId} ${value}`
 }
 
 function summarise(login: Login): Summary {
@@ -183,6 +187,7 @@ function summarise(login: Login): Summary {
   const signIn = firstSignIn(login)
   return {
     login,
+    clientId: login.clientId,
     portalSession: login.steps.findLast(({ about }) => about.portalSession !== undefined)?.about.portalSession,
     states: starts.flatMap(step => stateOf(step) ?? []),
     challenges: starts.flatMap(step => challengeOf(step) ?? []),

@@ -35,8 +35,7 @@ export const onlyLatestLogins =
 
 type Kept = RecordedLogin & {
   /**
-   * The client in whose number of logins this login counts. All clients that the portal does not know are counted as
-   * one client.
+   * The client for which this login is counted. All clients that the portal does not know are counted as one client.
    */
   countedFor: string
   /**
@@ -67,7 +66,7 @@ const unknownClients = ''
 export function createLogins({ logins: mostLogins, steps: mostSteps, bytes: mostBytes }: Bounds = usualBounds) {
   /** The kept logins, keyed by id, oldest first. */
   const all = new Map<string, Kept>()
-  /** The logins that count for each client, oldest first. */
+  /** The logins that are counted for each client, oldest first. */
   const byClient = new Map<string, Set<Kept>>()
   const byKey = new Map<string, Kept>()
   const listeners = new Set<(login: RecordedLogin, step: RecordedStep, number: number) => void>()
