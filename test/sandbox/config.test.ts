@@ -34,8 +34,11 @@ t.test('without any settings the sandbox uses its default ports and an SQLite fi
     portalUrl: 'http://127.0.0.1:4000',
     apiUrl: 'http://127.0.0.1:4001',
     maxConnections: 1000,
+    prestopDelayMs: 0,
+    logLevel: 'info',
     seed: undefined,
   })
+  t.match(readConfig({ LAB_PORT: '4002' }).lab, { host: '127.0.0.1' })
   t.equal(config.databaseUrl.reveal(), 'sqlite:data/sandbox.db')
 })
 
@@ -245,15 +248,16 @@ t.test('if a seeded value is too long for the portal, the sandbox does not start
     SEED_USER_PASSWORD: '😀'.repeat(1000),
   }
   t.strictSame(problemsOf({ ...seed, ...longest }), [])
+  const problems: Record<string, string> = {
+    SEED_CLIENT_SECRET: 'SEED_CLIENT_SECRET must have at most 2048 characters',
+    SEED_USER_EMAIL: 'SEED_USER_EMAIL cannot be used. Enter an e-mail address like name@example.org.',
+    SEED_USER_PASSWORD: 'SEED_USER_PASSWORD cannot be used. Use 1000 characters or fewer.',
+  }
   for (const [name, value] of Object.entries(longest))
-    t.match(
-      problemsOf({ ...seed, [name]: `x${value}` }),
-      [new RegExp(`^${name} (must have at most|cannot be used)`)],
-      name,
-    )
+    t.strictSame(problemsOf({ ...seed, [name]: `x${value}` }), [problems[name]], name)
 })
 
-t.test('SE-03: the seeded account follows the same rules as an account from the sign-up page', async t => {
+t.test('the seeded account follows the same rules as an account from the sign-up page', async t => {
   const problemsWith = (changed: Record<string, string>) => problemsOf({ ...seed, ...changed })
   t.strictSame(problemsWith({ SEED_USER_PASSWORD: '🙂🙂🙂🙂' }), [
     'SEED_USER_PASSWORD cannot be used. Use at least 8 characters.',

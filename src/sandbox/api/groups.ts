@@ -45,15 +45,7 @@ export function groupRoutes(services: Pick<Services, 'store' | 'clock'>) {
     const { user_id: userId, group_id: groupId } = request.params
     const callerId = callerOf(request).userId
     const ended = await endLink(services, { userId, groupId, callerId })
-    const isOwn = userId === callerId
-    const code =
-      ended === 'membership'
-        ? isOwn
-          ? 'group-left'
-          : 'group-member-removed'
-        : isOwn
-          ? 'group-invitation-declined'
-          : 'group-invitation-cancelled'
+    const code = userId === callerId ? ownCodes[ended] : codesForOthers[ended]
     logGroupChange(request, { code, groupId, caller: callerId, user: userId })
     return reply.status(204).send()
   }
@@ -69,6 +61,11 @@ export function groupRoutes(services: Pick<Services, 'store' | 'clock'>) {
 
   return { create, link, unlink, listOwn }
 }
+
+/** The codes of a log line, if the caller has ended their own membership or invitation. */
+const ownCodes = { membership: 'group-left', invitation: 'group-invitation-declined' } as const
+/** The codes of a log line, if the caller has ended the membership or invitation of another user. */
+const codesForOthers = { membership: 'group-member-removed', invitation: 'group-invitation-cancelled' } as const
 
 function findNameProblems(data: Record<string, unknown>, bySchema: FieldProblems): FieldProblems {
   return { ...bySchema, ...findTextProblems(data, ['name']) }

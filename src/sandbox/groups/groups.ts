@@ -24,22 +24,23 @@ const dayMs = 86_400_000
 
 /**
  * Makes a group, and adds its creator as a member. If a group with this `id` already exists, the form was sent twice,
- * and the function does not make a second group. `inSameTransaction` runs in the same transaction. Throws Refusal.
+ * and the function does not make a second group: `isNew` is then false. `inSameTransaction` runs in the same
+ * transaction. Throws Refusal.
  */
 export async function makeGroup(
   { store, clock }: Pick<Services, 'store' | 'clock'>,
   { name, userId, id = randomUUID() }: { name: string; userId: string; id?: string },
   inSameTransaction?: (db: Db, id: string) => Promise<unknown>,
-): Promise<Group> {
+): Promise<Group & { isNew: boolean }> {
   requireGroupName(name)
   return store.transaction(async db => {
     await lockUser(db, userId)
     const present = await findGroup(db, id)
-    if (present) return present
+    if (present) return { ...present, isNew: false }
     await requireRoomForGroup(db, userId)
     const group = await createGroup(db, name, userId, clock(), id)
     await inSameTransaction?.(db, id)
-    return group
+    return { ...group, isNew: true }
   })
 }
 

@@ -25,7 +25,7 @@ export const clientIdInQuery = {
 }
 
 /** The schema of a query parameter that contains a whole number from 1 to 9,999. */
-export const upTo9999 = {
+export const wholeNumberTo9999 = {
   type: 'string',
   pattern: '^0*[1-9]\\d{0,3}$',
   title: 'a whole number from 1 to 9,999',

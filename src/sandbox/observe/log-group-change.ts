@@ -1,7 +1,7 @@
 // The log lines about changes of groups. The API and the pages of the portal write the same lines.
 import type { FastifyBaseLogger } from 'fastify'
 
-export interface GroupChange {
+interface GroupChange {
   code:
     | 'group-created'
     | 'group-renamed'

@@ -10,6 +10,6 @@ export interface StepNotes {
   check(check: Check): boolean
 }
 
-export function takeNotesOn(request: FastifyRequest): StepNotes {
+export function stepNotesOf(request: FastifyRequest): StepNotes {
   return { about: about => noteAbout(request, about), check: check => noteCheck(request, check) }
 }

@@ -43,7 +43,7 @@ export async function checkPassword(
 ): Promise<Credentials> {
   // PostgreSQL cannot store the character NUL, so no account has an address with this character.
   const credentials = email.includes('\0') ? undefined : await findCredentials(store.read, email)
-  const ownBucket = findOwnBucket(knownBrowser, credentials)
+  const ownBucket = findBrowserBucket(knownBrowser, credentials)
   const everybody: Bucket[] = [
     { key: accountBucket(email), limit: 10, windowMs: failureWindowMs },
     sourceBucket(source),
@@ -75,7 +75,7 @@ export function accountBucket(email: string): string {
  * Adds the account that has just signed in to the accounts of a browser. If the browser was known before, it keeps its
  * id, and so its count of failures.
  */
-export function knowBrowser(known: KnownBrowser | undefined, credentials: Credentials): KnownBrowser {
+export function withAccount(known: KnownBrowser | undefined, credentials: Credentials): KnownBrowser {
   const account = hashAccount(credentials)
   const others = known?.accounts.filter(other => other !== account) ?? []
   return { id: known?.id ?? randomUUID(), accounts: [account, ...others].slice(0, mostAccounts) }
@@ -85,7 +85,7 @@ export function knowBrowser(known: KnownBrowser | undefined, credentials: Creden
  * Returns this browser's own count of failures for the account, or undefined if the browser is not known for the
  * account.
  */
-function findOwnBucket(known: KnownBrowser | undefined, credentials: Credentials | undefined): Bucket | undefined {
+function findBrowserBucket(known: KnownBrowser | undefined, credentials: Credentials | undefined): Bucket | undefined {
   if (!known || !credentials) return undefined
   const account = hashAccount(credentials)
   if (!known.accounts.includes(account)) return undefined

@@ -3,7 +3,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { issueAllowedCode } from '../grants/codes.ts'
 import { isLoginRequest, readLoginRequest, startParameters } from '../grants/login-request.ts'
-import { takeNotesOn } from '../observe/notes.ts'
+import { stepNotesOf } from '../observe/notes.ts'
 import { noteAbout } from '../observe/observe.ts'
 import type { Services } from '../services.ts'
 import { longestStartBytes } from '../values/text-length.ts'
@@ -19,7 +19,7 @@ export function authorizeRoutes(services: Pick<Services, 'addresses' | 'lifetime
     const query = request.query as Record<string, unknown>
     // If there are no parameters, the visitor has typed the portal's address: no client has sent the visitor here.
     if (!isLoginRequest(query)) return reply.redirect('/account', 303)
-    const login = await readLoginRequest(services, query, takeNotesOn(request))
+    const login = await readLoginRequest(services, query, stepNotesOf(request))
     setStartAgain(request, loginPath(login))
     const visitor = await findVisitor(services, request)
     noteAbout(request, { userId: visitor?.id })

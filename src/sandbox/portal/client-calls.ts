@@ -6,7 +6,7 @@ import { redeemCode } from '../grants/codes.ts'
 import { type IssuedTokens, renewTokens, revokeToken } from '../grants/tokens.ts'
 import { formBodyLimit } from '../http/server.ts'
 import { sourceOf } from '../http/trusted-proxies.ts'
-import { takeNotesOn } from '../observe/notes.ts'
+import { stepNotesOf } from '../observe/notes.ts'
 import { noteAbout } from '../observe/observe.ts'
 import { Refusal } from '../observe/refusal.ts'
 import type { Services } from '../services.ts'
@@ -84,7 +84,7 @@ export function clientCallRoutes(services: CallServices) {
     request: FastifyRequest,
   ): Promise<IssuedTokens> {
     const given = { clientId, code, redirectUri, state, codeVerifier }
-    return redeemCode(services, given, takeNotesOn(request)).catch(error => {
+    return redeemCode(services, given, stepNotesOf(request)).catch(error => {
       if (error instanceof Refusal && error.details.isRetry)
         request.log.info(
           { code: 'code-replayed', clientId },
@@ -100,7 +100,7 @@ export function clientCallRoutes(services: CallServices) {
   ): Promise<IssuedTokens> {
     // A login at this portal has no scope, and a renewal must not add a scope (RFC 6749 6).
     if (scope !== undefined) throw new Refusal('scope-refused')
-    return renewTokens(services, { clientId, refreshToken }, takeNotesOn(request))
+    return renewTokens(services, { clientId, refreshToken }, stepNotesOf(request))
   }
 
   async function revoke(request: FastifyRequest, reply: FastifyReply) {
@@ -117,7 +117,7 @@ export function clientCallRoutes(services: CallServices) {
     request: FastifyRequest,
   ): Promise<string> {
     const credentials = { clientId, secret, sourceOf: () => sourceOf(request) }
-    await authenticateClient(services, credentials, takeNotesOn(request))
+    await authenticateClient(services, credentials, stepNotesOf(request))
     return clientId
   }
 

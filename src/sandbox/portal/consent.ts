@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { allowAndIssueCode, decline } from '../grants/consents.ts'
 import { type LoginRequest, readLoginRequest } from '../grants/login-request.ts'
-import { takeNotesOn } from '../observe/notes.ts'
+import { stepNotesOf } from '../observe/notes.ts'
 import { noteAbout, noteReason } from '../observe/observe.ts'
 import { Refusal } from '../observe/refusal.ts'
 import type { Services } from '../services.ts'
@@ -71,7 +71,7 @@ export function answerConsent(services: Pick<Services, 'addresses' | 'lifetimes'
 
     // Read the application again, because somebody may have changed or removed it since the page was shown.
     const query = Object.fromEntries(new URL(question.path, addresses.portalUrl).searchParams)
-    const login = await readLoginRequest(services, query, takeNotesOn(request))
+    const login = await readLoginRequest(services, query, stepNotesOf(request))
     const answered = { id: question.id, expiresAt: new Date(clock().getTime() + formLifetimeMs) }
     const log = () =>
       request.log.info({ code: `consent-${decision}`, clientId: login.application.id }, 'consent was answered')

@@ -1,7 +1,7 @@
 // The two cookies of a browser: one for its session at the portal, and one that shows that the browser has signed in
 // before.
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { type KnownBrowser, knowBrowser } from '../people/password.ts'
+import { type KnownBrowser, withAccount } from '../people/password.ts'
 import { endSession, findSession, type SignedInUser, sessionLifetimeMs, startSession } from '../people/sessions.ts'
 import type { Services } from '../services.ts'
 import { storeFailureOf } from '../store/store-failure.ts'
@@ -68,15 +68,15 @@ export function readKnownBrowser(
 }
 
 /**
- * Sets the cookie with which the portal knows the browser for this account. Call this when the person has just entered
- * the right password, or has opened a link from a mail.
+ * Sets the cookie that makes this browser known for the account. Call this when the person has just entered the right
+ * password, or has opened a link from a mail.
  */
 export function rememberBrowser(
   services: Pick<Services, 'keyRing' | 'clock'>,
   credentials: Credentials,
   reply: FastifyReply,
 ): void {
-  const known = knowBrowser(readKnownBrowser(services, reply.request), credentials)
+  const known = withAccount(readKnownBrowser(services, reply.request), credentials)
   const expiresAt = new Date(services.clock().getTime() + knownBrowserLifetimeMs)
   const value = makeFormToken(services.keyRing.sealingKey, knownBrowserPurpose, known, expiresAt)
   reply.setCookie(knownBrowserCookieName, value, { ...laxCookie, maxAge: knownBrowserLifetimeMs / 1000 })

@@ -8,7 +8,7 @@ import { allowApplication } from '../grants/consents.ts'
 import { LoginRefusal, readLoginRequest } from '../grants/login-request.ts'
 import { reportRefusal } from '../http/report-refusal.ts'
 import { sourceOf } from '../http/trusted-proxies.ts'
-import { takeNotesOn } from '../observe/notes.ts'
+import { stepNotesOf } from '../observe/notes.ts'
 import { noteAbout } from '../observe/observe.ts'
 import { type AnswerTable, answerIn, Refusal } from '../observe/refusal.ts'
 import { checkPassword } from '../people/password.ts'
@@ -67,7 +67,7 @@ export function userCallRoutes(services: CallServices) {
   /** POST /api/authorize: a whole login in one call. */
   async function logIn(request: FastifyRequest): Promise<ScriptLoginAnswer> {
     const call = readFields<ScriptLogin>(request)
-    const login = await readLoginRequest(services, call.texts, takeNotesOn(request))
+    const login = await readLoginRequest(services, call.texts, stepNotesOf(request))
     noteAbout(request, { startPath: loginPath(login) })
     const { userId, passwordHash } = await authenticate(call.require('email', 'password'), request)
     const code = await issueAllowedCode(services, login, { userId, proof: { passwordHash } })

@@ -14,12 +14,12 @@ export interface Tables {
   client_secrets: ClientSecretTable
   app_access_tokens: AppAccessTokenTable
   consents: { user_id: string; application_id: string; created_at: number }
-  /** The ids of forms that were sent already (used-forms.ts). The health probe writes a row here, too. */
+  /** The ids of forms that were sent already (used-forms.ts). The health probe also writes rows here. */
   finished_authorizations: { id: string; expires_at: number }
   grants: GrantTable
   /** The hashes of refresh tokens that a renewal has replaced. */
   spent_refresh_tokens: { hash: string; grant_id: string; generation: number; spent_at: number }
-  /** How often something happened in a period: failed sign-ins, sign-ups, invitations and reset links. */
+  /** Counts of failed sign-ins, wrong client secrets, sign-ups, invitations and reset links in a period. */
   failures: { bucket: string; count: number; window_ends_at: number }
   /**
    * This table and the next have no foreign keys. Therefore a seeded record stays marked as seeded even after somebody

@@ -1,6 +1,5 @@
 // The records that seeding has made, and the settings that seeding has applied. The store keeps this information in
 // separate rows, because people can change and remove the records.
-
 import { normaliseEmail } from '../values/email-address.ts'
 import type { Db } from './schema.ts'
 

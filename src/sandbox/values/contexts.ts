@@ -1,3 +1,4 @@
+// The addresses of the platform's data models (JSON-LD contexts).
 const platform = 'https://standards.oftrust.net/v2/Context'
 
 /** The address of the data model of each type. Request bodies and answers contain this address. */

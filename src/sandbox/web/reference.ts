@@ -1,6 +1,5 @@
 // Makes the contents of the page that describes the calls, from the OpenAPI document. For each call, the page shows the
 // fields, an example to copy, and the answer.
-
 import type { Answer, OpenApi, Operation, Parameter, Schema } from '../http/openapi-types.ts'
 
 /**

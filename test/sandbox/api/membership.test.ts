@@ -242,3 +242,36 @@ t.test(
     t.equal(portal.userId, ofClient.userId, 'the same person')
   },
 )
+
+t.test('the log names each change of a group that a program makes, and both users by a hash', async t => {
+  const sandbox = await buildTestSandbox(t)
+  const { maker, friend, groupId } = await openTwo(sandbox)
+  await link(maker, friend.userId, groupId)
+  await unlink(friend, friend.userId, groupId)
+  await link(maker, friend.userId, groupId)
+  await unlink(maker, friend.userId, groupId)
+  for (const caller of [maker, friend]) {
+    await link(maker, friend.userId, groupId)
+    await link(friend, friend.userId, groupId)
+    await unlink(caller, friend.userId, groupId)
+  }
+  const changes = sandbox.logLines.map(line => JSON.parse(line)).filter(({ code = '' }) => /^group-/.test(code))
+  const { caller: makerHash, user: friendHash } = changes.find(({ code }) => code === 'group-invited')
+  t.notOk([makerHash, friendHash].includes(friend.userId))
+  t.same(
+    changes.map(({ code, caller, user }) => [code, caller, user]),
+    [
+      ['group-created', makerHash, undefined],
+      ['group-invited', makerHash, friendHash],
+      ['group-invitation-declined', friendHash, friendHash],
+      ['group-invited', makerHash, friendHash],
+      ['group-invitation-cancelled', makerHash, friendHash],
+      ['group-invited', makerHash, friendHash],
+      ['group-invitation-accepted', friendHash, friendHash],
+      ['group-member-removed', makerHash, friendHash],
+      ['group-invited', makerHash, friendHash],
+      ['group-invitation-accepted', friendHash, friendHash],
+      ['group-left', friendHash, friendHash],
+    ],
+  )
+})

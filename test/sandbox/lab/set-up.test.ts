@@ -312,8 +312,10 @@ for (const database of await openDatabases(t)) {
         removed: { people: 0, groups: 0, applications: 0 },
       })
       t.ok(await isAccepted(sandbox, accessToken), 'resetting a suite must not change the seeds')
-      await lab('PUT', `applications/${seeded.clientId}/lifetimes`, { accessTokenSeconds: 1 })
-      await lab('POST', 'faults', { fault: 'exchange-503', clientId: seeded.clientId })
+      const short = await lab('PUT', `applications/${seeded.clientId}/lifetimes`, { accessTokenSeconds: 1 })
+      t.equal(short.statusCode, 200)
+      const ordered = await lab('POST', 'faults', { fault: 'exchange-503', clientId: seeded.clientId })
+      t.equal(ordered.statusCode, 201)
       t.match((await lab('POST', 'reset', { seeds: true })).json(), { removed: { applications: 1 } })
       t.notOk(await isAccepted(sandbox, accessToken))
       t.strictSame((await lab('GET', 'faults')).json().faults, [], 'the seeded application has no faults after a reset')

@@ -355,6 +355,8 @@ for (const database of databases) {
       t.match(all.body, '<h1>Revoke all 2 of your access tokens?</h1>')
       const none = await own.get(locationOf(await submitForm(own, all, '/account/token/revoke')))
       t.match(none.body, 'All your access tokens have been revoked.')
+      const revocations = sandbox.logLines.filter(line => line.includes('"code":"portal-tokens-revoked"'))
+      t.ok(revocations.length >= 2, 'the log names the revocations of one token and of all tokens')
       t.match(none.body, 'You have no valid access tokens.')
       t.strictSame(await statuses(), [401, 401, 401, 200])
       t.equal(

@@ -156,7 +156,7 @@ t.test(
   async t => {
     const sandbox = await buildTestSandbox(t)
     const { maker, path } = await openTwoPages(sandbox)
-    const other = await openAsNewcomer(sandbox, { ...newcomer, email: 'notices@example.test' })
+    const other = await openAsNewcomer(sandbox, { ...newcomer, email: 'messages@example.test' })
     const otherId = /user ID">([^<]+)</.exec((await other.get('/account')).body)?.[1] ?? ''
     const answer = await submitForm(maker, await maker.get(path), path, { change: 'invite', userId: otherId })
     t.equal(locationOf(answer), path, 'the address must not contain the message')

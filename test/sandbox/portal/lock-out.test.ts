@@ -73,16 +73,16 @@ t.test(
 )
 
 t.test(
-  'PS-06: the mark of a known browser is valid for 180 days or until the password changes, and a forged mark is never valid',
+  'PS-06: the cookie of a known browser is valid for 180 days or until the password changes, and a forged cookie is never valid',
   async t => {
     const sandbox = await buildTestSandbox(t)
     const own = await openAsDeveloper(sandbox)
-    const mark = own.cookie('__Host-portal-known') ?? ''
-    t.notMatch(Buffer.from(mark, 'base64url').toString(), email, 'the mark must not contain the e-mail address')
+    const known = own.cookie('__Host-portal-known') ?? ''
+    t.notMatch(Buffer.from(known, 'base64url').toString(), email, 'the cookie must not contain the e-mail address')
     await lockOut(t, sandbox)
-    own.cookies.set('__Host-portal-known', { value: `${mark.slice(0, -1)}${mark.endsWith('A') ? 'B' : 'A'}` })
+    own.cookies.set('__Host-portal-known', { value: `${known.slice(0, -1)}${known.endsWith('A') ? 'B' : 'A'}` })
     t.equal(await attempt(own), 429)
-    own.cookies.set('__Host-portal-known', { value: mark })
+    own.cookies.set('__Host-portal-known', { value: known })
     t.equal(await attempt(own), 303)
     const { userId } = await sandbox.store.read
       .selectFrom('users')

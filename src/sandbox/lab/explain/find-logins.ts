@@ -1,6 +1,6 @@
 // Finds logins by client, outcome, reason and time, and by the words of a search.
 import { reasons } from '../../observe/reasons.ts'
-import { upTo9999 } from '../call-schemas.ts'
+import { wholeNumberTo9999 } from '../call-schemas.ts'
 import type { OtherLogins } from '../record/compare-logins.ts'
 import type { Hide } from '../record/hide.ts'
 import type { RecordedLogin, RecordedStep, StepReason, Value, Values } from '../record/recorded.ts'
@@ -35,7 +35,10 @@ export const loginQueryParameters = {
     title: 'a reason of the catalogue',
     description: 'Returns only logins with a step that was refused for this reason.',
   },
-  minutes: { ...upTo9999, description: 'Returns only logins whose last step is at most this many minutes old.' },
+  minutes: {
+    ...wholeNumberTo9999,
+    description: 'Returns only logins whose last step is at most this many minutes old.',
+  },
 } as const
 
 /**

@@ -4,7 +4,7 @@ import type { FastifyRequest } from 'fastify'
 import type { FromSchema } from 'json-schema-to-ts'
 import { answer } from '../../http/describe.ts'
 import type { LabAddresses } from '../addresses.ts'
-import { clientIdInQuery, idInPath, queryOf, refusalAnswers, storableText, upTo9999 } from '../call-schemas.ts'
+import { clientIdInQuery, idInPath, queryOf, refusalAnswers, storableText, wholeNumberTo9999 } from '../call-schemas.ts'
 import { filledTextsIn } from '../filled-texts.ts'
 import { LabError } from '../lab-error.ts'
 import type { Hide } from '../record/hide.ts'
@@ -19,7 +19,7 @@ const mostListed = 100
 const tags = ['What happened']
 
 const page = {
-  ...upTo9999,
+  ...wholeNumberTo9999,
   description: 'The number of the page. Each page has a hundred logins. Page 1 has the newest logins.',
 }
 

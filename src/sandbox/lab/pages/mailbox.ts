@@ -34,7 +34,9 @@ export function createMailbox({ clock, labUrl }: { clock: () => Date; labUrl: st
       mails = [{ id: randomUUID(), at: clock(), ...mail }, ...others].slice(0, mostKept)
     },
     list(to) {
-      return to === undefined ? mails : mails.filter(mail => mail.to === normaliseEmail(to))
+      if (to === undefined) return mails
+      const address = normaliseEmail(to)
+      return mails.filter(mail => mail.to === address)
     },
   }
 }

@@ -40,8 +40,8 @@ export const resetSchemas = {
 type ResetServices = Pick<SetUpServices, 'store' | 'lifetimes' | 'clock' | 'applySeeds'>
 
 /**
- * `forgetFaults` removes the faults that were ordered for these clients. No request can match the faults of a removed
- * client any more, and a seeded client begins without faults.
+ * `forgetFaults` removes the faults that were ordered for the given clients: no request can match a fault of a removed
+ * client, and a seeded client begins without faults.
  */
 export function resetCall(
   { store, lifetimes, clock, applySeeds }: ResetServices,

@@ -1,9 +1,7 @@
-// The address of the groups, and the messages about refused changes. The pages for groups share them.
+// The messages about refused changes of groups. The pages for groups share them.
 import { limits } from '../../groups/limits.ts'
 import type { Reason } from '../../observe/reasons.ts'
 import { type AnswerTable, answerIn, Refusal } from '../../observe/refusal.ts'
-
-export const groupsPath = '/account/groups'
 
 /**
  * The messages for the refusals that the page shows next to its form. For all other refusals, the visitor gets an error

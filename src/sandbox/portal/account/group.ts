@@ -13,7 +13,8 @@ import { findUser } from '../../store/users.ts'
 import { isId } from '../../values/is-id.ts'
 import { type PageMessage, redirectWithMessage, takeMessage } from '../message.ts'
 import { askFirst, makeAccountForm, pathOf, readAccountForm, showAccountPage, visitorOf } from './account.ts'
-import { findProblem, groupsPath } from './group-problems.ts'
+import { findProblem } from './group-problems.ts'
+import { groupsPath } from './groups.ts'
 
 const membersOnPage = 100
 /** How many members the page shows at first. If the visitor clicks a button, the page also shows the other members. */

@@ -9,8 +9,9 @@ import { listInvitationsOf } from '../../store/invitations.ts'
 import { listGroupsOf } from '../../store/memberships.ts'
 import { type PageMessage, redirectWithMessage, takeMessage } from '../message.ts'
 import { makeAccountForm, readAccountForm, showAccountPage, visitorOf } from './account.ts'
-import { findProblem, groupsPath, problemsOfGroups } from './group-problems.ts'
+import { findProblem, problemsOfGroups } from './group-problems.ts'
 
+export const groupsPath = '/account/groups'
 const invitationsOnPage = 20
 
 /** The outcome of the form that was sent. The page shows this outcome together with its lists. */
@@ -52,14 +53,12 @@ export function groupListRoutes(services: Pick<Services, 'addresses' | 'store' |
     const { id, fields } = readAccountForm(services, request, 'create group')
     const userId = visitorOf(request).id
     const name = (fields.name ?? '').trim()
-    // If the form is sent twice, the group already exists, and makeGroup does not call this function.
-    let isNew = false
-    const noteNew = async () => {
-      isNew = true
+    const make = async () => {
+      const { isNew } = await makeGroup(services, { name, userId, id })
+      if (isNew) logGroupChange(request, { code: 'group-created', groupId: id, caller: userId })
     }
-    const nameProblem = await findProblem(() => makeGroup(services, { name, userId, id }, noteNew))
+    const nameProblem = await findProblem(make)
     if (nameProblem !== undefined) return showList(reply.status(422), { name, nameProblem })
-    if (isNew) logGroupChange(request, { code: 'group-created', groupId: id, caller: userId })
     return goTo(reply, { about: 'joined', groupId: id })
   }
 
