@@ -134,9 +134,10 @@ const keepingTheList = (keyOf: (call: Call) => string): Partial<Behaviour> => ({
   ...sendWith(
     ({ method, url }) => method === 'GET' && url.endsWith('/apps/v1'),
     async (visit, call, send) => {
-      const known = visit.memory.get(keyOf(call)) as Awaited<ReturnType<typeof send>> | undefined
+      const key = keyOf(call)
+      const known = visit.memory.get(key) as Awaited<ReturnType<typeof send>> | undefined
       const answer = known ?? (await send())
-      visit.memory.set(keyOf(call), answer)
+      visit.memory.set(key, answer)
       return answer
     },
   ),
